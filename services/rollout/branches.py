@@ -1,6 +1,7 @@
 """Branches: the seats of a sample in play, with their calls, steps and conversations, and how prompts are made."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from hone.harnesses.contexts import PrivilegedOpening
 from hone.harnesses.seat import POLICY, Answer, Ask, Heard, Over, Seat, number_key
 from hone.harnesses.spans import token_spans
 from hone.text.model_text import ModelText
+from hone.text.reasoning import MARKS, opened
 from hone.trajectory.records import Call, Span, Step
 from services.rollout.calls import CallRequest
 from services.rollout.start import GroupStart
@@ -49,13 +51,13 @@ class Made:
 
 @dataclass
 class Branch:
-    """A seat in play: its session, and its calls and steps so far. `last` is the policy's last call, at a fork too."""
+    """A seat in play: its session, and its calls and steps so far."""
 
     seat: Seat
     session: simulation_pb2.Session | None = None
     parent: "Branch | None" = None
     before: int = 0  # steps of the parent at the fork
-    last: Made | None = None
+    forked: Made | None = None  # the policy's last call before the fork
     made: list[Made] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by a step, and while another branch is forked
@@ -64,6 +66,16 @@ class Branch:
     def history(self) -> list[Step]:
         """All steps since the task began."""
         return [*self.parent.history[:self.before], *self.steps] if self.parent else self.steps
+
+    def last(self, until: int | None = None) -> Made | None:
+        """Return the policy's last call, at a fork too; `until`: of the seat's first calls alone."""
+        return next((one for one in reversed(self.made[:until]) if one.ask.role == POLICY), self.forked)
+
+    def forks(self, seats: Sequence[Seat], before: str | None) -> "dict[str, Branch]":
+        """Return branches for seats in the state of now, or before a call of this seat, by their paths."""
+        until = next((place for place, one in enumerate(self.made) if one.call.number == before), len(self.made))
+        steps = self.before + sum(step.call < until for step in self.steps)
+        return {seat.path: Branch(seat, parent=self, before=steps, forked=self.last(until)) for seat in seats}
 
     @property
     def fresh(self) -> list[Step]:
@@ -178,7 +190,10 @@ def _prompt(start: GroupStart, branch: Branch, ask: Ask, unread: bool = False) -
     before, added = _conversation(start, branch, ask)
     if unread:
         start.check_characters(ask.role, added)
-    return Prompt(_request(start, branch, ask, _ids(start, ask, before, added)), before, added)
+    prompt = Prompt(_request(start, branch, ask, _ids(start, ask, before, added)), before, added)
+    if ask.given is None:
+        return prompt
+    return replace(prompt, request=replace(prompt.request, given=_given(prompt, ask.given)))
 
 
 async def first_prompt(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:
@@ -201,13 +216,14 @@ def _conversation(start: GroupStart, branch: Branch, ask: Ask) -> tuple[Made | N
     said = ask.said.messages if isinstance(ask.said, Heard) else ask.said
     if ask.role != POLICY:
         return None, list(said)
-    if branch.last is None:
+    last = branch.last()
+    if last is None:
         return None, start.readable(said)
     if isinstance(ask.said, Heard):
-        return branch.last, list(said)
+        return last, list(said)
     with reading(POLICY):
-        said, known = start.readable(said), branch.last.answered(start.tokenizers.policy)
-    return (branch.last, said[len(known):]) if said[:len(known)] == known else (None, said)
+        said, known = start.readable(said), last.answered(start.tokenizers.policy)
+    return (last, said[len(known):]) if said[:len(known)] == known else (None, said)
 
 
 def _ids(start: GroupStart, ask: Ask, before: Made | None, added: list[Message]) -> list[int]:
@@ -220,11 +236,21 @@ def _ids(start: GroupStart, ask: Ask, before: Made | None, added: list[Message])
             before.asked(tokenizer), call.prompt_ids, call.completion_ids, added, ask.tools)
 
 
+def _given(prompt: Prompt, text: str) -> list[int]:
+    """Return the ids of an answer that the harness gives, with the end of its turn. What the prompt began is no part
+    of them; a block of reasoning that it opened, and that the answer does not continue, is closed.
+    """
+    tokenizer, begun = prompt.request.tokenizer, prompt.begun
+    mark = opened(begun)
+    text = text.removeprefix(begun) if text.startswith(begun) else f"\n{MARKS[mark]}\n\n{text}" if mark else text
+    with reading(prompt.request.ask.role):
+        return [*tokenizer.encode(text), tokenizer.eos_id]
+
+
 def _last(branch: Branch) -> str:
     """Return the number of the call before a branch's next one; "" if there is none."""
-    if branch.made:
-        return branch.made[-1].call.number
-    return branch.last.call.number if branch.last else ""
+    last = branch.made[-1] if branch.made else branch.forked
+    return last.call.number if last else ""
 
 
 def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call, ask: Ask) -> Answer:
@@ -233,16 +259,14 @@ def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call, ask: Ask
     `ask` is the sample's own; samples of a group may share the prompt.
     """
     request = prompt.request
-    if (call.prompt_ids, call.role, call.kind) != (request.prompt_ids, ask.role, ask.kind):
+    given = call.completion_ids if request.given is None else request.given
+    if (call.prompt_ids, call.completion_ids, call.role, call.kind) != (request.prompt_ids, given, ask.role, ask.kind):
         raise Diverged("what it asked in a journaled call")
     kinds = episode.start.params.spans if ask.role == POLICY else []
     spans, begun = token_spans(call.completion_ids, kinds, request.tokenizer), prompt.begun
     call = replace(call, spans=spans, begun=begun) if spans or begun else call
-    made = Made(ask, call, prompt.before, prompt.added)
-    branch.made.append(made)
-    if ask.role == POLICY:
-        branch.last = made
-    return Answer(call.number, begun + call.text, call.finish_reason == "length")
+    branch.made.append(Made(ask, call, prompt.before, prompt.added))
+    return Answer(call.number, begun + call.text, call.finish_reason == "length", call.entropy)
 
 
 def with_contexts(episodes: list[Episode]) -> list[Episode]:

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from hone.api import inference_pb2, trajectory_pb2
@@ -39,11 +40,12 @@ class CallRequest:
     sampling: dict[str, Any]
     index: int = 0  # number of earlier calls at the seat
     parent: str = ""  # number of the call before; empty: there is none
+    given: list[int] | None = None  # the ids of an answer that is not sampled
 
     @property
     def most_tokens(self) -> int:
         """Tokens that the prompt and its answer have at most."""
-        return len(self.prompt_ids) + int(self.sampling["max_tokens"])
+        return len(self.prompt_ids) + int(self.sampling["max_tokens"] if self.given is None else len(self.given))
 
     def noise(self, sample: str) -> trajectory_pb2.NoiseKey:
         """Return the key of the sampling noise, given the name of the sample or of the group's samples."""
@@ -85,9 +87,35 @@ class Sampler:
         await self._retry.until_answered(claim, "the database", lambda: self._journal.keep(claim, turns))
 
     async def _make(self, request: CallRequest, noise: str, n: int) -> dict[int, Call]:
+        if request.given is not None:
+            return {0: await self._given(request, request.given)}
         response, engine = await self._retry.until_answered(
             request.claim, "inference", lambda: self._generate(request, noise, n))
-        return {made.index: _call(request, made, engine) for made in response.completions}
+        calls = {made.index: _call(request, made, engine) for made in response.completions}
+        if not request.ask.entropy:
+            return calls
+        scored, _ = await self._scored(request, [call.completion_ids for call in calls.values()])
+        return {index: replace(call, entropy=fmean(item.entropy))
+                for (index, call), item in zip(calls.items(), scored.items, strict=True)}
+
+    async def _given(self, request: CallRequest, ids: list[int]) -> Call:
+        scored, engine = await self._scored(request, [ids])
+        [item] = scored.items
+        span = trajectory_pb2.VersionSpan(version_id=scored.version_id, tokens=len(ids))
+        call = _call(request, trajectory_pb2.Completion(
+            ids=ids, logp_sample=item.logp, versions=[span], finish_reason=trajectory_pb2.FINISH_REASON_STOP), engine)
+        return replace(call, entropy=fmean(item.entropy)) if request.ask.entropy else call
+
+    async def _scored(
+        self, request: CallRequest, answers: list[list[int]]
+    ) -> tuple[inference_pb2.ScoreResponse, Engine]:
+        """Return the scores of answers by the model that is asked, at the temperature of its samples."""
+        model = request.claim.answering(request.ask.role)
+        asked = inference_pb2.ScoreRequest(
+            model_id=model.model_id, version_id=model.version_id or "",
+            temperature=request.sampling.get("temperature", 1.0) or 1.0,
+            items=[inference_pb2.ScoreItem(context_ids=request.prompt_ids, ids=ids) for ids in answers])
+        return await self._retry.until_answered(request.claim, "inference", lambda: scored(self._engines, asked))
 
     async def _generate(
         self, request: CallRequest, noise: str, n: int
@@ -208,28 +236,36 @@ class TeacherScorer:
         version_id = claim.role_versions.get(TEACHER)
         if version_id is None:
             raise Unavailable(f"model {teacher.model_id} has no version that is live")
-        engine = await self._engines.choose(teacher.model_id)
-        response = await engine.score(inference_pb2.ScoreRequest(
+        response, _ = await scored(self._engines, inference_pb2.ScoreRequest(
             model_id=teacher.model_id, version_id=version_id, temperature=1.0, top_k=teacher.top_k,
             items=[inference_pb2.ScoreItem(context_ids=text.prompt_ids, ids=text.ids) for text in texts]))
-        problem = problem_of(response, texts, version_id, teacher.top_k)
-        if problem:
-            engine.failures += 1
-            raise Unavailable(f"engine {engine.id} answers {problem}")
         return {key: scored for text, item in zip(texts, response.items, strict=True)
                 for key, scored in _scores(text, item, version_id, teacher.top_k)}
 
 
-def problem_of(response: inference_pb2.ScoreResponse, texts: list[TeacherText], version_id: str, top_k: int) -> str:
+async def scored(
+    engines: Engines, request: inference_pb2.ScoreRequest
+) -> tuple[inference_pb2.ScoreResponse, Engine]:
+    """Return the scores that an engine gives, and the engine. Raises Unavailable where they do not fit the request."""
+    engine = await engines.choose(request.model_id)
+    response = await engine.score(request)
+    if problem := _problem(request, response):
+        engine.failures += 1
+        raise Unavailable(f"engine {engine.id} answers {problem}")
+    return response, engine
+
+
+def _problem(request: inference_pb2.ScoreRequest, response: inference_pb2.ScoreResponse) -> str:
     """Return how a response differs from its request: found and expected; "" if it fits."""
-    if response.version_id != version_id:
-        return f"for version {response.version_id}, expected {version_id}"
-    if len(response.items) != len(texts):
-        return f"{len(response.items)} items, expected {len(texts)}"
-    for text, item in zip(texts, response.items, strict=True):
-        found, expected = (len(item.logp), len(item.top_ids), len(item.top_logp)), len(text.ids)
-        if found != (expected, expected * top_k, expected * top_k):
-            return f"{found} scores and likeliest ids, expected {expected} and {top_k} at each"
+    if request.version_id not in ("", response.version_id):
+        return f"for version {response.version_id}, expected {request.version_id}"
+    if len(response.items) != len(request.items):
+        return f"{len(response.items)} items, expected {len(request.items)}"
+    for asked, item in zip(request.items, response.items, strict=True):
+        expected, top = len(asked.ids), len(asked.ids) * request.top_k
+        found = (len(item.logp), len(item.entropy), len(item.top_ids), len(item.top_logp))
+        if found != (expected, expected, top, top):
+            return f"{found} scores, entropies and likeliest ids, expected {expected} and {request.top_k} at each"
         if any(map(math.isnan, item.logp)):
             return "scores that are no numbers"
     return ""

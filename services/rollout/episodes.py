@@ -83,7 +83,7 @@ class Episodes:
         """Return the effect of each sample that follows its first call, if all samples ask the same first."""
         effects = [_onward(episode, play) for episode, play in zip(episodes, plays, strict=True)]
         first = effects[0]
-        if not isinstance(first, Ask) or any(one != first for one in effects[1:]):
+        if not isinstance(first, Ask) or first.given is not None or any(one != first for one in effects[1:]):
             return effects
         prompt = await first_prompt(start, episodes[0].trunk, first)
         calls = await self._sampler.first_calls(prompt.request)
@@ -120,7 +120,8 @@ class Episodes:
             case Act():
                 return await self._act(episode, episode.branches[effect.seat.path], effect.action)
             case Fork():
-                return _fork(episode, effect)
+                return episode.branches.update(
+                    episode.branches[effect.seat.path].forks(effect.children, effect.before))
             case Together():
                 return await self._together(episode, effect)
 
@@ -155,25 +156,29 @@ class Episodes:
 
     async def _step(self, episode: Episode, branch: Branch, action: str) -> simulation_pb2.StepResponse:
         """Take a branch's next step, in a session that is opened or rebuilt where there is none."""
-        index = len(branch.history)
-        if branch.session is None:
-            branch.session = await self._opened(episode, branch)
-        try:
-            return await self._simulation.step(episode.run_id, branch.session, index, action)
-        except SessionLost:
-            branch.session = await self._rebuilt(episode.start, branch.history)
-            return await self._simulation.step(episode.run_id, branch.session, index, action)
+        while True:
+            try:
+                branch.session = branch.session or await self._opened(episode, branch)
+                return await self._simulation.step(episode.run_id, branch.session, len(branch.history), action)
+            except SessionLost:
+                branch.session = None
 
     async def _opened(self, episode: Episode, branch: Branch) -> simulation_pb2.Session:
-        """Return a session for a branch: forked from its parent's, unless that is lost or has gone on."""
+        """Return a session for a branch: at its begin forked from its parent's, unless that is lost or has gone on.
+
+        Raises Over where the environment does not come to the state of the fork again.
+        """
         parent = branch.parent
-        if parent is None:
-            return await self._rebuilt(episode.start, [])
+        if parent is None or branch.steps:
+            return await self._rebuilt(episode.start, branch.history)
         async with parent.lock:
             if parent.session is not None and len(parent.history) == branch.before:
                 with suppress(SessionLost):
                     return await self._simulation.fork(parent.session)
-        return await self._rebuilt(episode.start, branch.history)
+        try:
+            return await self._rebuilt(episode.start, branch.history)
+        except Diverged as error:
+            raise Over("diverged") from error
 
     async def _rebuilt(self, start: GroupStart, history: Sequence[Step]) -> simulation_pb2.Session:
         """Return a new session of the task after the steps of a history. Raises Diverged when their results differ."""
@@ -223,13 +228,6 @@ def _over(episode: Episode, play: Play, effect: Effect | Finished) -> bool:  # n
     if isinstance(effect, Finished) and not episode.ended:
         episode.end(episode.trunk.seat.reason or "left")
     return bool(episode.ended)
-
-
-def _fork(episode: Episode, effect: Fork) -> None:
-    parent = episode.branches[effect.seat.path]
-    for child in effect.children:
-        episode.branches[child.path] = Branch(
-            child, parent=parent, before=len(parent.history), last=parent.last)
 
 
 def _step(index: int, call: int, action: str, response: simulation_pb2.StepResponse) -> Step:

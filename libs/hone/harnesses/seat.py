@@ -51,6 +51,7 @@ class Answer:
     number: str
     text: str
     truncated: bool = False  # whether it was cut off at its most tokens
+    entropy: float | None = None  # mean over its tokens, nats, where it was asked for
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Ask:
     max_tokens: int | None = None
     stop: Sequence[str] | None = None
     shorter: Sequence[Sequence[Message]] = ()  # asked instead, the first one that has room, where `said` has none
+    given: str | None = None  # the whole answer, where it is not sampled
+    entropy: bool = False  # whether the answer has its entropy
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,11 @@ class Taken:
 
 @dataclass(frozen=True)
 class Fork:
-    """Effect: seats in the state of another one."""
+    """Effect: seats in the state of another one: now, or before its call of the number `before`."""
 
     seat: "Seat"
     children: Sequence["Seat"]
+    before: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,7 @@ class Seat:
     rules: dict[str, dict[str, float]] = field(default_factory=dict)  # what this harness gave each call, by its number
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # facts of each call, by its number
     marks: dict[str, list[str]] = field(default_factory=dict)  # names of the spans that are whole calls, by its number
+    _before: dict[str, tuple[int, str | None, Heard]] = field(default_factory=dict)  # turns, last, facts of calls
     _begun: int = 0  # calls and forks
     _busy: bool = False
 
@@ -156,21 +161,24 @@ class Seat:
     async def ask(
         self, said: Heard | Sequence[Message], kind: str = "answer", *, role: str = POLICY, tools: Tools | None = None,
         group_key: str | None = None, max_tokens: int | None = None, stop: Sequence[str] | None = None,
-        shorter: Sequence[Sequence[Message]] = (),
+        shorter: Sequence[Sequence[Message]] = (), given: str | None = None, entropy: bool = False,
     ) -> Answer:
         """Return the answer of one model call.
 
         What was heard continues the last conversation; so do messages that begin with it. Other messages begin a
         conversation of their own. `tools` are those that the model's chat template shows; None: the environment's.
         `kind` and `group_key` are stored: statistics are over the calls of one key. `shorter` are messages to ask
-        instead, in order, where the ones before have no room. Raises Over.
+        instead, in order, where the ones before have no room. `given` is the whole answer: the model samples nothing,
+        and its log-probabilities of that answer are stored. `entropy`: the answer has its mean entropy. Raises Over.
         """
         if role == POLICY and self.over:
             raise Over(self.reason)
         shown = (self.tools if tools is None else tools) if role == POLICY else []
-        effect = Ask(self, self._number(), said, kind, role, shown, group_key, max_tokens, stop, shorter)
+        effect = Ask(
+            self, self._number(), said, kind, role, shown, group_key, max_tokens, stop, shorter, given, entropy)
         answer: Answer = await self._alone(effect)
         if role == POLICY:
+            self._before[answer.number] = self.turns, self.last, self.facts
             self.turns, self.last = self.turns + 1, answer.number
         return answer
 
@@ -201,12 +209,20 @@ class Seat:
             said, question = [*said, *taken.heard.messages], taken.ask
         return Heard(said)
 
-    async def fork(self, count: int) -> list["Seat"]:
-        """Return seats in the same state: the same history, and environments that are forked from this one."""
+    async def fork(self, count: int, before: str | None = None) -> list["Seat"]:
+        """Return seats in the same state: the same history, and environments that are forked from this one.
+
+        `before`, the number of a call of the policy at this seat: in the state before that call. Its environment may
+        not come to that state again; then such a seat is over at its first step, with the reason diverged.
+        """
+        if before is not None and before not in self._before:
+            raise HarnessFailed(f"it forked before call {before}, expected a call of the policy at the same seat")
+        now = self.turns, self.last, self.facts
+        (turns, last, facts), ended = (now, self.ended) if before is None else (self._before[before], "")
         number = self._number()
-        children = [Seat(self.opening, self.tools, self.facts, self.key, self.max_turns, f"{number}.{place}",
-                         self.turns, self.ended, self.last) for place in range(count)]
-        await self._alone(Fork(self, children))
+        children = [Seat(self.opening, self.tools, facts, self.key, self.max_turns, f"{number}.{place}",
+                         turns, ended, last) for place in range(count)]
+        await self._alone(Fork(self, children, before))
         return children
 
     async def together(self, *plays: Coroutine[Any, Any, Any]) -> list[Any]:

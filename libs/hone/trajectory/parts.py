@@ -35,6 +35,7 @@ _CALL = pa.struct([
         ("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("weight", pa.float64()),
         ("score", pa.float64())]))),
     ("rules", pa.string()), ("notes", pa.string()), ("scores", pa.string()), ("begun", pa.string()),
+    ("entropy", pa.float64()),
 ])
 _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),

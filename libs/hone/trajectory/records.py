@@ -74,6 +74,7 @@ class Call:
     notes: dict[str, Any] = field(default_factory=dict)  # facts that the harness stored
     scores: dict[str, float] = field(default_factory=dict)  # what the grader gave it, by name
     begun: str = ""  # the part of the answer that its prompt holds
+    entropy: float | None = None  # mean over the completion's ids, nats, where its harness asked for it
 
 
 @dataclass(frozen=True)

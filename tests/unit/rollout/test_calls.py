@@ -85,3 +85,44 @@ async def test_a_stop_text_that_is_included_is_in_the_text_and_trained(include: 
 
 def test_a_version_that_is_named_needs_no_oldest_one() -> None:
     assert claim(version_id="ver", begun=3).answering("policy") == AnsweringModel("mod", "ver", 0)
+
+
+class Scorer(Engine):
+    """It also scores: each id by its place in the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores: list[inference_pb2.ScoreRequest] = []
+
+    async def score(self, request: inference_pb2.ScoreRequest) -> inference_pb2.ScoreResponse:
+        self.scores.append(request)
+        return inference_pb2.ScoreResponse(version_id=request.version_id or "newest", items=[
+            inference_pb2.ScoredItem(logp=[-float(place) for place in range(len(item.ids))],
+                                     entropy=[0.25 * place for place in range(len(item.ids))])
+            for item in request.items])
+
+
+@pytest.mark.parametrize(("version_id", "temperature", "scored_at"), [("ver", 0.5, 0.5), (None, 0, 1)])
+async def test_an_answer_that_is_given_has_the_log_probabilities_of_the_model_that_is_asked(
+        version_id: str | None, temperature: float, scored_at: float) -> None:
+    group = claim(version_id=version_id, sampling={"max_tokens": 1, "temperature": temperature})
+    engine, given, [before, *_] = Scorer(), [*TOKENIZER.encode("12"), TOKENIZER.eos_id], TOKENIZER.encode("s1=")
+    ask = Ask(Seat([], [], Heard([]), "sample"), "1", [], "invoke", "policy", [], given="12")
+    request = CallRequest(group, TOKENIZER, ask, [before], group.order.sampling, given=given)
+    call = await Sampler(engine, Kept(), Kept()).next_call(request, 0, [])  # type: ignore[arg-type]
+    [asked] = engine.scores
+    assert (asked.model_id, asked.version_id, asked.temperature, asked.top_k) == ("mod", version_id or "", scored_at, 0)
+    assert [(list(one.context_ids), list(one.ids)) for one in asked.items] == [([before], given)]
+    assert (call.text, call.kind, call.completion_ids, call.logp_sample) == ("12", "invoke", given, [0.0, -1.0, -2.0])
+    assert (call.versions, call.finish_reason) == ([VersionSpan(version_id or "newest", 3)], "stop")
+    assert (call.train_mask, call.entropy, engine.requests) == ([True] * 3, None, [])
+    assert request.most_tokens == 4
+
+
+async def test_the_entropy_of_calls_that_are_made_together_is_the_mean_over_their_tokens() -> None:
+    group, engine = claim(n=3), Scorer()
+    ask = Ask(Seat([], [], Heard([]), "sample"), "0", [], "answer", "policy", [], entropy=True)
+    request = CallRequest(group, TOKENIZER, ask, TOKENIZER.encode("s1="), group.order.sampling)
+    calls = await Sampler(engine, Kept(), Kept()).first_calls(request)  # type: ignore[arg-type]
+    assert [call.entropy for call in calls] == [0.125] * 3
+    assert [len(one.items) for one in engine.scores] == [3]

@@ -103,13 +103,13 @@ class Patient:
 
 
 def answer(question: CallRequest, text: str) -> Call:
-    ids = [*TOKENIZER.encode(text), TOKENIZER.eos_id]
-    ask = question.ask
+    ids, ask = question.given or [*TOKENIZER.encode(text), TOKENIZER.eos_id], question.ask
     return Call(
         index=question.index, number=ask.number, parent=question.parent, kind=ask.kind, turn=ask.seat.turns,
         role=ask.role, group_key=ask.group_key, prompt_ids=question.prompt_ids, completion_ids=ids,
-        logp_sample=[-0.5] * len(ids), finish_reason="stop", versions=[VersionSpan("ver", len(ids))], text=text,
-        train_mask=[ask.role == "policy"] * len(ids))
+        logp_sample=[-0.5] * len(ids), finish_reason="stop", versions=[VersionSpan("ver", len(ids))],
+        text=TOKENIZER.decode(ids), train_mask=[ask.role == "policy"] * len(ids),
+        entropy=len(ids) / 8 if ask.entropy else None)
 
 
 async def every_played(

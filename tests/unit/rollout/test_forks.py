@@ -54,6 +54,33 @@ async def tree(seat: Seat) -> None:
     await seat.act(chosen.text)
 
 
+async def back(seat: Seat) -> None:
+    """Count three times, then go back to before the second call: there an answer is given in one seat, not in another.
+    """
+    said: Heard | list[Message] = seat.opening
+    asked = list[tuple[str, Heard | list[Message]]]()
+    for _ in range(3):
+        answer = await seat.ask(said, tools=[], entropy=True)
+        asked.append((answer.number, said))
+        seat.note("seen", answer.entropy)
+        said = await seat.act(COUNT)
+    number, said = asked[1]
+
+    async def again(fork: Seat, given: str | None) -> None:
+        assert (fork.turns, fork.last, fork.facts.messages) == (1, "0", [{"role": "tool", "content": "12\n"}])
+        answer = await fork.ask(said, "again", tools=[], given=given)
+        fork.note("text", answer.text)
+        await fork.act(COUNT)
+
+    one, other = await seat.fork(2, before=number)
+    await seat.together(again(one, "count!"), again(other, None))
+    await seat.act("12")
+
+
+CALLS = [(play, call) for play, calls in ((tree, 5), (back, 4)) for call in range(1, calls + 1)]
+"""Each call after the first one."""
+
+
 class Texts(Script):
     """Answers each call with a text of its own, by its number."""
 
@@ -110,8 +137,10 @@ async def test_a_tree_of_calls_keeps_its_numbers_parents_kinds_and_states() -> N
     assert TOKENIZER.decode(episode.calls[-1].prompt_ids).endswith("Which is best?")
 
 
-@pytest.mark.parametrize("cut", range(1, 6))
-async def test_a_tree_that_is_cut_at_any_call_ends_in_the_same_bits(cut: int) -> None:
+@pytest.mark.parametrize(("play", "cut"), CALLS)
+async def test_a_tree_that_is_cut_at_any_call_ends_in_the_same_bits(
+        own: Callable[[Callable[[Seat], Any]], None], play: Callable[[Seat], Any], cut: int) -> None:
+    own(play)
     [whole] = await every_played(Local(), Texts(), GROUP)
     script = Texts()
 
@@ -125,16 +154,68 @@ async def test_a_tree_that_is_cut_at_any_call_ends_in_the_same_bits(cut: int) ->
     again = Texts()
     [episode] = await every_played(Local(), again, replace(GROUP, attempt=2, journaled=script.kept))
     assert ends(episode) == ends(whole)
-    assert len(again.asked) == 5 - len(script.kept)
+    assert len(again.asked) == len(whole.calls) - 1 - len(script.kept)
 
 
-@pytest.mark.parametrize("call", range(1, 6))
-async def test_a_tree_whose_sessions_are_lost_at_any_call_ends_in_the_same_bits(call: int) -> None:
+@pytest.mark.parametrize(("play", "call"), CALLS)
+async def test_a_tree_whose_sessions_are_lost_at_any_call_ends_in_the_same_bits(
+        own: Callable[[Callable[[Seat], Any]], None], play: Callable[[Seat], Any], call: int) -> None:
+    own(play)
     [whole] = await every_played(Local(), Texts(), GROUP)
     local, script = Local(), Texts()
     script.before = lambda: local.restart() if len(script.asked) == call else None
     [episode] = await every_played(local, script, GROUP)
     assert ends(episode) == ends(whole)
+
+
+async def test_seats_can_be_forked_before_an_earlier_call_and_an_answer_can_be_given(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    own(back)
+    local = Local()
+    [episode] = await every_played(local, Texts(), GROUP)
+    assert [(one.number, one.parent, one.kind, one.turn, one.text) for one in episode.calls] == [
+        ("0", "", "answer", 0, "begin"), ("1", "0", "answer", 1, "say 1"), ("2", "1", "answer", 2, "say 2"),
+        ("3.0.0", "0", "again", 1, "count!"), ("3.1.0", "0", "again", 1, "say 3.1.0")]
+    assert episode.calls[3].prompt_ids == episode.calls[4].prompt_ids == episode.calls[1].prompt_ids
+    assert episode.calls[3].completion_ids == [*TOKENIZER.encode("count!"), TOKENIZER.eos_id]
+    assert [(step.call, step.index) for step in episode.steps] == [(0, 0), (1, 1), (2, 2), (2, 3), (3, 1), (4, 1)]
+    assert {step.state_hash for step in episode.steps[4:]} == {episode.steps[1].state_hash}
+    assert [one.entropy for one in episode.calls] == [6 / 8] * 3 + [None] * 2
+    assert [one.notes for one in episode.calls] == [{"seen": 0.75}] * 3 + [{"text": "count!"}, {"text": "say 3.1.0"}]
+    assert (local.forked, episode.ended) == ([], "done"), "the seat has gone on: its actions are repeated"
+
+
+async def test_a_fork_whose_environment_does_not_come_to_its_state_again_is_over(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    heard = list[str]()
+
+    async def elsewhere(seat: Seat) -> None:
+        answer = await seat.ask(seat.opening, tools=[])
+        await seat.act(COUNT)
+        local.seed += 1
+        [fork] = await seat.fork(1, before=answer.number)
+        with pytest.raises(Over):
+            await fork.act(COUNT)
+        heard.append(fork.reason)
+
+    own(elsewhere)
+    local = Local()
+    [episode] = await every_played(local, Texts(), GROUP)
+    assert (heard, episode.ended, episode.masked, len(episode.steps)) == (["diverged"], "left", "", 1)
+
+
+async def test_an_answer_that_is_given_otherwise_at_replay_masks_its_sample(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    words, script = iter(["one", "another"]), Texts()
+
+    async def given(seat: Seat) -> None:
+        await seat.ask(seat.opening, tools=[], given=next(words))
+
+    own(given)
+    [before] = await every_played(Local(), script, GROUP)
+    assert (before.calls[0].text, before.masked) == ("one", "")
+    [again] = await every_played(Local(), Texts(), replace(GROUP, journaled=script.kept))
+    assert again.ended == "diverged"
 
 
 async def test_a_fork_made_before_its_seat_goes_on_stays_in_the_old_state(
@@ -204,10 +285,15 @@ async def early(seat: Seat) -> None:
     seat.penalty("early", 1.0)
 
 
+async def future(seat: Seat) -> None:
+    await seat.fork(1, before="0")
+
+
 @pytest.mark.parametrize(("play", "words"), [
     (raising, "it raised KeyError: 'lost'"), (waiting, "it awaited NoneType, expected a method of its seat"),
     (endless, "it asked, acted and forked more than 10000 times in one sample"),
     (crowded, "a seat was used by two plays at once; each needs a fork of its own"),
+    (future, "it forked before call 0, expected a call of the policy at the same seat"),
     (early, "it gave a score, a note or a mark before its first call")])
 async def test_a_harness_that_breaks_its_contract_fails_in_its_own_words(
         own: Callable[[Callable[[Seat], Any]], None], play: Callable[[Seat], Any], words: str) -> None:

@@ -3,15 +3,21 @@
 import json
 from typing import Any, cast
 
+import pytest
+
 from hone.api import simulation_pb2
 from hone.environments.tasks import episode as played
 from hone.environments.tasks import make
 from hone.graders.judgement import judged
 from hone.graders.sample import answering
 from hone.graders.specs import checked
+from hone.harnesses import HARNESSES
+from hone.harnesses.chat import Chat, ChatParams
+from hone.harnesses.seat import Seat
+from hone.text.reasoning import spoken
 from hone.text.rules import TextRules
 from hone.text.tokenizer import Tokenizer
-from hone.trajectory.records import Call, VersionSpan
+from hone.trajectory.records import Call, Step, VersionSpan
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.episodes import Episodes
 from services.rollout.start import GroupStart
@@ -40,11 +46,14 @@ class Saying(Sampler):
         self.text, self.prompt = text, ""
 
     async def first_calls(self, request: CallRequest) -> list[Call]:
-        ids = request.tokenizer.encode(self.text)
+        return [await self.next_call(request, 0, [])]
+
+    async def next_call(self, request: CallRequest, index: int, steps: list[Step]) -> Call:  # noqa: ARG002
+        ids = request.given or request.tokenizer.encode(self.text)
         self.prompt = request.tokenizer.decode(request.prompt_ids)
-        return [Call(index=0, number="0", prompt_ids=request.prompt_ids, completion_ids=ids, finish_reason="stop",
-                     logp_sample=[-0.5] * len(ids), versions=[VersionSpan("ver", len(ids))], text=self.text,
-                     train_mask=[True] * len(ids))]
+        return Call(index=0, number="0", prompt_ids=request.prompt_ids, completion_ids=ids, finish_reason="stop",
+                    logp_sample=[-0.5] * len(ids), versions=[VersionSpan("ver", len(ids))],
+                    text=request.tokenizer.decode(ids, after=request.prompt_ids), train_mask=[True] * len(ids))
 
 
 async def asked(begun: GroupStart, text: str = "") -> tuple[str, str]:
@@ -77,6 +86,31 @@ async def test_an_answer_that_is_continued_is_graded_whole() -> None:
     begun = start("chatml", row)
     assert (await shown(begun)).endswith("<|im_start|>assistant\nIt is \\boxed{")
     assert await answered(begun, "42}") == r"It is \boxed{42}"
+
+
+class Giving(Chat):
+    """Gives the answer instead of having it sampled."""
+
+    def __init__(self, given: str) -> None:
+        self.given, self.answer = given, ""
+
+    async def play(self, seat: Seat, params: ChatParams) -> None:  # noqa: ARG002
+        self.answer = (await seat.ask(seat.opening, given=self.given)).text
+
+
+@pytest.mark.parametrize(("style", "given", "whole"), [
+    ("chatml", "skill: add", "skill: add"), ("r1", "skill: add", "<think>\n\n</think>\n\nskill: add"),
+    ("r1", "<think>\nhm</think>\n\nskill: add", "<think>\nhm</think>\n\nskill: add")])
+async def test_an_answer_that_is_given_says_the_same_where_the_prompt_opens_reasoning(
+        monkeypatch: pytest.MonkeyPatch, style: str, given: str, whole: str) -> None:
+    harness, says, nobody = Giving(given), Saying(""), cast(Any, None)
+    monkeypatch.setitem(HARNESSES, "giving", harness)
+    begun = start(style, {"messages": [QUESTION], "answer": "42"}, harness="giving")
+    [episode] = await Episodes(nobody, says, nobody).play(begun)
+    [call], tokenizer = episode.calls, begun.tokenizers.policy
+    assert (harness.answer, spoken(harness.answer).strip()) == (whole, "skill: add")
+    assert (says.prompt + tokenizer.decode(call.completion_ids)).endswith(whole)
+    assert call.completion_ids[-1] == tokenizer.eos_id
 
 
 async def test_tools_of_a_row_reach_the_template() -> None:

@@ -111,9 +111,10 @@ async def test_a_teacher_without_a_version_is_waited_for() -> None:
 
 @pytest.mark.parametrize(("spoiled", "words"), [
     (lambda response: response.items.pop(), "0 items, expected 1"),
-    (lambda response: response.items[0].logp.pop(), r"\(1, 4, 4\) scores and likeliest ids, expected 2 and 2 at each"),
-    (lambda response: response.items[0].top_ids.append(1), r"\(2, 5, 4\) scores"),
-    (lambda response: response.items[0].top_logp.pop(), r"\(2, 4, 3\) scores"),
+    (lambda response: response.items[0].logp.pop(),
+     r"\(1, 2, 4, 4\) scores, entropies and likeliest ids, expected 2 and 2 at each"),
+    (lambda response: response.items[0].top_ids.append(1), r"\(2, 2, 5, 4\) scores"),
+    (lambda response: response.items[0].top_logp.pop(), r"\(2, 2, 4, 3\) scores"),
     (lambda response: response.items[0].logp.__setitem__(0, float("nan")), "scores that are no numbers"),
     (lambda response: setattr(response, "version_id", "ver_x"), "for version ver_x, expected ver_t"),
 ])

@@ -45,8 +45,8 @@ def test_contexts_and_scores_come_back_exactly(
 
 
 @given(WORDS, st.integers(0, 2**31 - 1), st.floats(min_value=0, allow_infinity=False))
-def test_spans_come_back_exactly(name: str, end: int, weight: float) -> None:
-    turn = Turn(replace(PLAIN, spans=[Span(name, 0, end, weight), Span("query", 1, 1)]))
+def test_spans_and_an_entropy_come_back_exactly(name: str, end: int, weight: float) -> None:
+    turn = Turn(replace(PLAIN, entropy=weight, spans=[Span(name, 0, end, weight), Span("query", 1, 1)]))
     assert back(turn) == turn
 
 

@@ -31,11 +31,12 @@ TAUGHT = replace(TRAJECTORY, calls=[CALL, replace(
         Scored("reference", "ver_a", [-0.75, -0.125]),
         Scored("teacher", "ver_b", [-0.25, -0.5], [5, 1, 2, 9], [-0.25, -1.5, -0.5, -2.0])])])
 NAMED = replace(TRAJECTORY, calls=[replace(CALL, spans=[Span("query", 0, 2, 1 / 3), Span("schema", 1, 1)]), CALL])
+SURE = replace(TRAJECTORY, calls=[replace(CALL, entropy=1 / 3), CALL])
 
 
 @pytest.mark.parametrize("trajectories", [
     [], [TRAJECTORY], [MASKED], [TRAJECTORY, MASKED, LONG, TRAJECTORY], [replace(TRAJECTORY, calls=[SFT])],
-    [TAUGHT, LONG, MASKED, TAUGHT], [NAMED, MASKED, NAMED]])
+    [TAUGHT, LONG, MASKED, TAUGHT], [NAMED, MASKED, SURE]])
 def test_what_is_stored_comes_back_in_order(trajectories: list[Trajectory]) -> None:
     assert parts.decode(parts.encode(trajectories)) == trajectories
 
