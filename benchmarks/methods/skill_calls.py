@@ -9,24 +9,12 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.inputs import Flags, Floats
-from hone.algorithms.unwired.pair_losses import PairInputs, SelskillParams, selskill
-from hone.algorithms.unwired.pairs import (
-    Candidate,
-    Continuation,
-    Verdict,
-    balanced,
-    branches,
-    episode_pairs,
-    repeats,
-    turn_entropy,
-    verdict,
-    window,
-)
+from hone.algorithms.inputs import Flags, Floats, Ints, ModulationInputs
+from hone.algorithms.modulations.selskill import SelskillParams, selskill
+from hone.algorithms.preferences import WINDOW, Continuation, Verdict, balanced, episode_pairs, repeats, verdict
+from hone.harnesses.branching import Candidate, branches
 
 TURNS, FEATURES, TASKS, ROLLOUTS, BRANCHES = 4, 4, 150, 4, 2
 ROUNDS, UPDATES, RATE, TESTS = 3, 60, 0.5, 20000
@@ -40,18 +28,24 @@ class Pairs:
 
     features: list[Floats] = field(default_factory=list)  # [FEATURES] each
     called: list[bool] = field(default_factory=list)
-    pair: list[int] = field(default_factory=list)
-    winner: list[bool] = field(default_factory=list)
-    local: list[bool] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)  # decisions of each side, the winner's first
+    kind: list[str] = field(default_factory=list)  # of each side
 
     def add(self, features: Floats, won: Flags, lost: Flags, trained: Flags, local: bool) -> None:
         """Add a pair over the trained ones of an episode's turns; `won` and `lost` are the calls of either side."""
-        for calls, winner in ((won, True), (lost, False)):
+        for calls in (won, lost):
             self.features.extend(features[trained])
             self.called.extend(calls[trained].tolist())
-            self.pair.extend([len(self.local)] * int(trained.sum()))
-            self.winner.extend([winner] * int(trained.sum()))
-        self.local.append(local)
+            self.tokens.append(int(trained.sum()))
+            self.kind.append("skip" if local else "answer")
+
+    def weighed(self, logp: Floats, reference: Floats) -> Floats:
+        """Return the weight of each decision's log-probability in the joint objective."""
+        tokens: Ints = np.array(self.tokens)
+        sides = np.arange(len(tokens))
+        given = ModulationInputs(np.repeat(np.where(sides % 2 == 0, 1.0, -1.0), tokens), tokens, logp, reference,
+                                 group=sides // 2, kind=self.kind)
+        return selskill(given, PARAMS, {})[0]
 
 
 @dataclass
@@ -59,16 +53,15 @@ class Caller:
     """A logistic policy, and the world in which it calls."""
 
     random: np.random.Generator
-    weights: Tensor = field(init=False)  # [FEATURES + 1], the last is the bias
+    weights: Floats = field(init=False)  # [FEATURES + 1], the last is the bias
 
     def __post_init__(self) -> None:
         """Start with a policy that calls what is relevant, useful or not."""
-        self.weights = torch.tensor([1.0] + [0.0] * (FEATURES - 1) + [0.7], dtype=torch.float64, requires_grad=True)
+        self.weights = np.array([1.0] + [0.0] * (FEATURES - 1) + [0.7])
 
     def calls(self, features: Floats) -> Floats:
         """Return the probability of a call at each turn."""
-        weights = self.weights.detach().numpy()
-        p: Floats = 1 / (1 + np.exp(-features @ weights[:-1] - weights[-1]))
+        p: Floats = 1 / (1 + np.exp(-features @ self.weights[:-1] - self.weights[-1]))
         return p
 
     def play(self, features: Floats) -> tuple[Flags, Flags]:
@@ -83,16 +76,13 @@ class Caller:
 
     def descend(self, pairs: Pairs) -> None:
         """Take the round's steps on all of its pairs; the reference is the policy before them."""
-        features = torch.from_numpy(np.column_stack([np.array(pairs.features), np.ones(len(pairs.called))]))
-        sign = torch.where(torch.tensor(pairs.called), 1.0, -1.0)
-        places = torch.tensor(pairs.pair), torch.tensor(pairs.winner), torch.tensor(pairs.local)
-        reference = torch.nn.functional.logsigmoid(sign * (features @ self.weights)).detach()
+        decided = np.column_stack([np.array(pairs.features), np.ones(len(pairs.called))])
+        decided *= np.where(pairs.called, 1.0, -1.0)[:, None]
+        reference = -np.logaddexp(0.0, -decided @ self.weights)
         for _ in range(UPDATES):
-            logp = torch.nn.functional.logsigmoid(sign * (features @ self.weights))
-            loss, _, _ = selskill(PairInputs(logp, reference, *places), PARAMS, {})
-            gradient, = torch.autograd.grad(loss.sum(), self.weights)
-            with torch.no_grad():
-                self.weights -= RATE * gradient
+            logp = -np.logaddexp(0.0, -decided @ self.weights)
+            slope = (1 - np.exp(logp))[:, None] * decided
+            self.weights = self.weights + RATE * pairs.weighed(logp, reference) @ slope
 
 
 def chance(features: Floats, called: Flags) -> Floats:
@@ -132,8 +122,9 @@ def _pairs(caller: Caller, variant: str, seed: int) -> Pairs:
         if variant != "global":
             steps += _branched(caller, features, called, good)
     kept = [steps[place] for place in balanced([step[0] for step in steps], seed)]
-    for _, branch, features, won, lost in kept * repeats(len(pairs.local), len(kept)):
-        pairs.add(features, won, lost, window(np.arange(TURNS), branch), local=True)
+    for _, branch, features, won, lost in kept * repeats(len(pairs.kind) // 2, len(kept)):
+        turn = np.arange(TURNS)
+        pairs.add(features, won, lost, (turn >= branch) & (turn < branch + WINDOW), local=True)
     return pairs
 
 
@@ -152,7 +143,7 @@ def _branched(
 ) -> list[tuple[Verdict, int, Floats, Flags, Flags]]:
     """Return verdict, turn, features, winner's and loser's calls of a task's branches that have a winner."""
     p = caller.calls(features)
-    entropy = [turn_entropy(np.log([[each, 1 - each]])) for each in p]
+    entropy = (-p * np.log(p) - (1 - p) * np.log1p(-p)).tolist()
     candidates = [Candidate(episode, turn, entropy[turn], bool(called[episode, turn]))
                   for episode in range(ROLLOUTS) for turn in range(TURNS)]
     found: list[tuple[Verdict, int, Floats, Flags, Flags]] = []

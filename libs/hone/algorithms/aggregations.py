@@ -55,6 +55,11 @@ def seq_mean_token_sum(inputs: AggregationInputs, params: Params, state: State) 
     return np.full(len(inputs.tokens), 1 / len(inputs.tokens)), state, {}
 
 
+def token_sum(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1, for advantages that are weights of a whole step already."""
+    return np.ones(len(inputs.tokens)), state, {}
+
+
 def seq_mean_token_sum_norm(inputs: AggregationInputs, params: Horizon, state: State) -> tuple[Floats, State, Metrics]:
     """w_i = 1 / (B horizon)."""
     horizon = params.horizon or inputs.max_tokens
@@ -76,4 +81,5 @@ AGGREGATIONS: Mapping[str, Method[AggregationInputs, Floats]] = {
     "seq-mean-token-sum": Method(seq_mean_token_sum),
     "seq-mean-token-sum-norm": Method(seq_mean_token_sum_norm, Horizon),
     "turn-mean": Method(turn_mean, PerTurn),
+    "token-sum": Method(token_sum),
 }

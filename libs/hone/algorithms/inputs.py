@@ -128,6 +128,8 @@ class ModulationInputs:
     segment: Ints | None = None  # [M], number of the step or turn that holds the token; -1: none
     score: Floats | None = None  # score of each such number, in [0, 1]
     logp_sampler: Floats | None = None  # [M], what the loss's ratio compares with in bypass mode; None: logp_old
+    group: Ints | None = None  # [B], number of each trajectory's group or pair
+    kind: Sequence[str] = ()  # [B], kind of each trajectory's first call
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Method(Generic[In, Out]):
     kinds: tuple[str, ...] = ()  # advantage: the kinds of calls that it tells apart; a harness has to make them
     imitated: Callable[[Any, Any], Any] | None = None  # advantage: from (inputs, params) the tokens, bool [M], that it
     #                                                    leaves to a regularizer which imitates a teacher; None: all
-    builder: str | None = None  # advantage: the only builder that it works with; None: any that samples
+    builder: str | None = None  # advantage, modulation: the only builder that it works with; None: any that samples
     reads_advantage: bool = True  # loss: False where it ignores advantages
     old_policy: Literal["trainer", "sampler"] = "trainer"  # correction: whose log-probabilities are logp_old of losses
     excludes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (slot, method) it cannot go with -> reason
@@ -79,6 +79,7 @@ class Builder:
     columns: tuple[str, ...] = ()  # completions that it reads from each dataset row, in order; (): it samples rollouts
     fixed: Mapping[str, str] = field(default_factory=dict)  # slot -> the only method that fits this builder
     judges_answers: bool = False  # makes a second task of the run's own answers, with steps of its own
+    makes_pairs: bool = False  # trains on pairs that it makes of the samples, whose harness branches for it
 
     @property
     def from_rows(self) -> bool:

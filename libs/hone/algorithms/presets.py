@@ -48,6 +48,8 @@ PRESETS: Mapping[str, Filling] = {
     "sdar": {"regularizers": [("kl", {"coefficient": 0.01}), ("sdar", {})]},
     "rlsd": {"modulation": "rlsd"},
     "self_verify": {"builder": "self_verify", "loss": ("dual_clip", {"low": 0.2, "high": 0.28, "floor": 10.0})},
+    "selskill": {"builder": "selskill", "advantage": "preference", "modulation": "selskill", "correction": "none",
+                 "loss": "reinforce", "aggregation": "token-sum"},
     "dpo": {"builder": "pairs", "advantage": "dpo", "correction": "none", "loss": "reinforce",
             "aggregation": "seq-mean-token-sum"},
     "sft": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle"},
@@ -140,16 +142,19 @@ def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
 
 def _refuse_misbuilt(resolved: Mapping[str, Any]) -> None:
     """Refuse methods that do not fit the builder."""
-    name, advantage = resolved["builder"]["name"], resolved["advantage"]["name"]
-    wanted = method(resolved, "advantage").builder
-    if wanted not in (None, name):
-        raise SlotError("algorithm.advantage", advantage,
-                        f"builder {wanted!r} with it: it compares two given completions")
+    name = resolved["builder"]["name"]
+    for slot in ("advantage", "modulation"):
+        wanted = method(resolved, slot).builder
+        if wanted not in (None, name):
+            raise SlotError(f"algorithm.{slot}", resolved[slot]["name"],
+                            f"builder {wanted!r} with it: it compares the two sides of pairs")
     for slot, only in builder(resolved).fixed.items():
         found = resolved[slot]["name"]
         if found != only:
-            raise SlotError(f"algorithm.{slot}", found, f"{only!r}, because builder {name!r} has no rollouts")
-    if builder(resolved).from_rows and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
+            why = "trains on pairs" if builder(resolved).makes_pairs else "has no rollouts"
+            raise SlotError(f"algorithm.{slot}", found, f"{only!r}, because builder {name!r} {why}")
+    judged = not (builder(resolved).from_rows or builder(resolved).makes_pairs)
+    if not judged and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
         raise SlotError("algorithm.regularizers", ", ".join(_names(resolved, "regularizers")),
                         f"none that reads a teacher, because builder {name!r} has no rollouts to be judged")
 

@@ -18,6 +18,7 @@ from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.batch_size import BATCH_SIZES
 from hone.algorithms.self_verify import SelfVerify
+from hone.algorithms.selskill import SelskillPairs
 
 
 class SlotError(ValueError):
@@ -36,10 +37,13 @@ BUILDERS: Mapping[str, Builder] = {
     "pairs": Builder(columns=("chosen", "rejected"),
                      fixed={**_GIVEN, "advantage": "dpo", "modulation": "none", "loss": "reinforce"}),
     "self_verify": Builder(SelfVerify, judges_answers=True),
+    "selskill": Builder(SelskillPairs, makes_pairs=True, fixed={
+        **_GIVEN, "advantage": "preference", "modulation": "selskill", "loss": "reinforce",
+        "aggregation": "token-sum"}),
 }
 """Builders (S0) by name. rollouts: the groups' trajectories. dataset: rows with a demonstrated completion, in order.
 pairs: rows with a chosen and a rejected completion. self_verify: the groups' trajectories, and in steps of their own
-judgements of their answers."""
+judgements of their answers. selskill: pairs of the groups' trajectories, and of continuations of their turns."""
 
 METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
     "allocation": ALLOCATIONS,

@@ -193,6 +193,14 @@ MODULATION = MetricGroup("Modulation", ("modulation",), {
         "Teacher's share", "share", "Share of the advantage's factor that the teacher decides at this step."),
     "modulation/factor": Metric("Mean factor", "", "Mean factor on an advantage; 1 leaves it as estimated."),
     "modulation/factor_max": Metric("Largest factor", "", "Largest factor on an advantage; 1 leaves it as estimated."),
+    "modulation/{kind}_pairs": Metric("Compared {kind} pairs", "pairs", "Pairs of the kind {kind} in an update."),
+    "modulation/{kind}_loss": Metric("Loss of {kind} pairs", "", "Mean -log sigmoid(h) over pairs of the kind {kind}."),
+    "modulation/{kind}_margin": Metric(
+        "Margin of {kind} pairs", "", "Mean h: beta times how far the policy moved towards the winner, not the loser."),
+    "modulation/{kind}_accuracy": Metric(
+        "Separated {kind} pairs", "share", "Pairs of the kind {kind} whose margin is above 0."),
+    "modulation/{kind}_winner_logp": Metric(
+        "Winners of {kind} pairs", "nats a token", "Mean log-probability of the tokens of their winners."),
 })
 
 CORRECTION = MetricGroup("Correction", ("correction",), {
@@ -293,6 +301,21 @@ VERIFICATION = MetricGroup("Verification", ("builder",), {
     "verify/{metric}": Metric("{title}", "{unit}", "Of verification steps: {meaning}"),
 })
 
+PAIRS = MetricGroup("Pairs of samples", ("builder",), {
+    "pairs/episode": Metric("Episode pairs", "pairs", "Pairs of a success and a failure of one task."),
+    "pairs/step": Metric("Step pairs", "pairs", "Pairs of continuations of one turn: with and without a skill."),
+    "pairs/step_uses": Metric("Uses of a step pair", "", "How often the step uses each of its step pairs."),
+    "pairs/invoke_share": Metric(
+        "Skill preferred", "share", "Step pairs, before they are balanced, whose winner called the skill."),
+    "pairs/discarded/{reason}": Metric(
+        "Branches left out: {reason}", "branches", "Branched turns that give no pair, for this reason."),
+    "skills/success": Metric("Successful episodes", "share", "Episodes of the step that succeeded, without branches."),
+    "skills/steps": Metric("Steps of an episode", "steps", "Mean steps of the environment in an episode."),
+    "skills/calls": Metric("Calls of skills", "calls", "Mean calls of skills in an episode."),
+    "skills/execution_precision": Metric(
+        "Execution precision", "share", "Calls of skills that completed; it says nothing of whether they were needed."),
+})
+
 SOURCES = MetricGroup("Sources of tasks", (), {
     "source/{source}/groups": Metric("Groups, {source}", "groups", "Groups of the step whose task is of {source}."),
     "source/{source}/signal_share": Metric(
@@ -324,6 +347,6 @@ OTHER = MetricGroup("Other", (), {})
 
 GROUPS: tuple[MetricGroup, ...] = (
     REWARD, ROLLOUTS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC, OPTIMIZER,
-    VERIFICATION, SOURCES, WORK,
+    VERIFICATION, PAIRS, SOURCES, WORK,
 )
 """The groups in the order of a step."""

@@ -12,7 +12,7 @@ from hone.environments.single_turn import Asks
 from hone.graders import specs
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import kinds
-from hone.resolution import graders, mixtures, names, roles, sources, stop_texts
+from hone.resolution import graders, mixtures, names, preferences, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
@@ -215,13 +215,13 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def _updates(spec: RunSpec, slots: Slots) -> list[Problem]:
-    """A step's groups are cut into at most as many parts as there are groups."""
+    """A step's groups are cut into at most as many parts as there are groups; how many pairs there are, none knows."""
     batch = spec.batch
     if builder(slots).from_rows:
         given = (("minibatches", batch.minibatches), ("epochs", batch.epochs))
         return [Problem(f"batch.{name}", str(count), "1, because the run is supervised")
                 for name, count in given if count != 1]
-    if batch.minibatches <= batch.prompts:
+    if batch.minibatches <= batch.prompts or builder(slots).makes_pairs:
         return []
     return [Problem("batch.minibatches", str(batch.minibatches),
                     f"at most {batch.prompts}: each part has one of batch.prompts")]
@@ -284,5 +284,5 @@ RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
     _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature,
     roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
-    stop_texts.problems)
+    preferences.pace, preferences.outcomes, preferences.branches, stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""

@@ -110,7 +110,8 @@ def text(spec: Fields) -> str:
     """Return a spec of `make` as YAML, below what its preset does and needs."""
     preset = spec["algorithm"]
     slots, asked = presets.filled(AlgorithmSpec(preset=preset)), presets.asked(preset)
-    made = "steps from the rows of a dataset" if builder(slots).from_rows else "steps from rollouts"
+    made = ("steps from the rows of a dataset" if builder(slots).from_rows else
+            "steps from pairs of rollouts" if builder(slots).makes_pairs else "steps from rollouts")
     head = [f"# {preset}: {made}; advantage {slots['advantage']['name']}, loss {slots['loss']['name']}.",
             *([f"# It needs {' and '.join(asked)}."] if asked else [])]
     return "\n".join([*head, as_text(spec)])

@@ -204,8 +204,8 @@ def _pairs(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
 
 
 _GIVEN: Mapping[str, Callable[[Sequence[Trajectory]], Iterable[_Sample]]] = {
-    "dataset": _demonstrations, "pairs": _pairs}
-"""Readers of parts for builders without rollouts."""
+    "dataset": _demonstrations, "pairs": _pairs, "selskill": _pairs}
+"""Readers of parts that hold a step's rows by themselves."""
 
 
 def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:

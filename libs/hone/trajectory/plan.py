@@ -42,7 +42,7 @@ class StepPlan(BaseModel):
     steps: int = 1  # number of steps of its stage
     kind: Literal["generate", "verify"] = "generate"  # the task of the run that its groups are for
     collected: Collected | None = None  # the items from which its tasks were made; None: the run's own tasks
-    builder: str  # rollouts: rows are the groups' trajectories; dataset: every row of the parts, in order
+    builder: str  # rollouts: rows are the groups' trajectories; all others: every row of the parts, in order
     parts: list[str]  # object keys of Parquet parts that hold the rows
     groups: list[GroupPlan]
     slots: dict[str, Any]  # {advantage: {name, params}, …, regularizers: [..]} as hone.algorithms.presets resolves them

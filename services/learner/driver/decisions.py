@@ -148,6 +148,7 @@ class GroupRequest:
     tasks: Sequence[Task]
     rollouts: Sequence[int]  # samples of each group
     kind: Literal["generate", "verify"] = "generate"
+    harness_params: Mapping[str, Any] = field(default_factory=dict)  # beside those of the spec
 
 
 @dataclass(frozen=True)

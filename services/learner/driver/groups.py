@@ -22,13 +22,14 @@ _ROUNDS = 10
 def request_groups(
     transaction: Transaction, lease: RunLease, purpose: str, first: int, step: int, version_id: str | None,
     tasks: Sequence[Task], rollouts: Sequence[int], sampling: Callable[[RunSpec], dict[str, Any]], series: str = "",
-    traceparent: str | None = None, kind: str = "generate",
+    traceparent: str | None = None, kind: str = "generate", harness_params: Mapping[str, Any] | None = None,
 ) -> int:
     """Insert one requested group, with its order, for each task; return how many groups are new.
 
     The groups are numbered from `first`. Without `version_id` the newest version samples them. `lease.spec` is the
-    spec of the step's stage, and `sampling` returns the sampling parameters by the spec of a task's source. With
-    max_staleness above 0 a group has a deadline of its own besides the run's.
+    spec of the step's stage, and `sampling` returns the sampling parameters by the spec of a task's source. Its
+    harness gets `harness_params` besides those of the spec. With max_staleness above 0 a group has a deadline of its
+    own besides the run's.
     """
     spec = lease.spec
     of = {one.name: one.spec for one in (sources.held_out(spec) if purpose == "eval" else sources.of(spec))}
@@ -40,7 +41,8 @@ def request_groups(
               source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
               harness=(of[task.source].harness or CHAT).name,
-              harness_params=(of[task.source].harness or CHAT).params, chat=spec.chat, model_id=lease.model_id,
+              harness_params={**(of[task.source].harness or CHAT).params, **(harness_params or {})}, chat=spec.chat,
+              model_id=lease.model_id,
               max_positions=max_positions,
               version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]

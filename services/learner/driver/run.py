@@ -32,6 +32,7 @@ from services.learner.driver.lease import RunLease, close
 from services.learner.driver.limits import Limits, TenantFigures
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
+from services.learner.driver.preferences import Preferences
 from services.learner.driver.preflight import PreflightSamples
 from services.learner.driver.reporting import (
     EngineClock,
@@ -89,7 +90,7 @@ class RunDriver:
         rollouts = Rollouts(stage, self._outline, slots, self._database, self._peers, lease, tasks)
         if builder(slots).judges_answers:
             return Verification(rollouts, self._outline, slots, self._database, self._objects, lease)
-        return rollouts
+        return Preferences(rollouts, slots, self._objects, lease) if builder(slots).makes_pairs else rollouts
 
     def advance(self) -> bool:
         """Take the next action; return False if the run has to wait. Raises LeaseLost."""
@@ -216,7 +217,7 @@ class RunDriver:
                 first = next_request(transaction, self.lease, action.purpose)
                 request_groups(transaction, lease, action.purpose, first, action.step, action.version_id, made.tasks,
                                made.rollouts, train_sampling, traceparent=self._traces.of(action.step),
-                               kind=made.kind)
+                               kind=made.kind, harness_params=made.harness_params)
             if action.judged is None:
                 self._memory = replace(view.memory, next_task=action.first_task + count)
             reach("groups.row-hint")
@@ -249,7 +250,7 @@ class RunDriver:
         if version is not None:
             self._add_version(transaction, version)
             metrics |= version.metrics
-        if plan.sampled:
+        if plan.groups:
             metrics |= self._measured(transaction)
         if changed := self._outline.pace.change(plan.n):
             record_event(transaction, self.lease, Event("batch_size", changed), plan.n)

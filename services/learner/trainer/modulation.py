@@ -62,7 +62,8 @@ class Modulation:
             taken(before.logp_old), taken(now.entropy), taken(now.expected), taken(before.logp_teacher),
             None if before.teacher is None else before.teacher.known[own], step=self.plan.nth - 1, clip_low=low,
             clip_high=high, segment=None if segment is None else segment[own], score=score,
-            logp_sampler=taken(self._sampler()))
+            logp_sampler=taken(self._sampler()), group=self.batch.group,
+            kind=[rows[0].kind for rows in self.batch.rows])
 
     def _ratio_bounds(self) -> tuple[float, float]:
         """Return how far below and above 1 the loss lets a token's ratio move; no bounds if it clips no ratio."""

@@ -135,7 +135,7 @@ class TrainingStep:
             return self.metrics if number == 0 else {}
         sums, in_update = MetricSums(), self.weights.minibatch == number % self.plan.minibatches
         weights, modulation_metrics = self._weights_now(models, self.weights, number, in_update)
-        drawn_now = self._drawn_from(version_id) if self.plan.sampled and number == 0 else None
+        drawn_now = self._drawn_from(version_id) if self.plan.groups and number == 0 else None
         for micros in models.forward.rounds(self.batch, weights.kept & in_update):
             losses = []
             for micro, outputs in zip(micros, models.forward.each(partial(self._forward, models), micros), strict=True):

@@ -16,6 +16,7 @@ from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.advantages.hian import HianParams, hian
 from hone.algorithms.advantages.memocr import MemocrParams, memocr
 from hone.algorithms.advantages.opd import OpdParams, opd
+from hone.algorithms.advantages.preference import PreferenceParams, preference
 from hone.algorithms.advantages.rdpo import RdpoParams, rdpo
 from hone.algorithms.advantages.reinforce import ReinforceParams, reinforce
 from hone.algorithms.advantages.reinforce_pp import ReinforcePpParams, WhitenParams, reinforce_pp, reinforce_pp_baseline
@@ -25,6 +26,7 @@ from hone.algorithms.advantages.skill1 import Skill1Params, skill1
 from hone.algorithms.advantages.step_pooled import StepPooledParams, step_pooled
 from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
 from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.preferences import SIDES
 
 
 def none(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
@@ -59,6 +61,7 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "heavyskill": Method(heavyskill, HeavyskillParams, excludes=_SEVERAL, kinds=("attempt", "deliberate")),
     "rdpo": Method(rdpo, RdpoParams, needs_peers=True, excludes=_parts("rdpo")),
     "dpo": Method(dpo, DpoParams, builder="pairs"),
+    "preference": Method(preference, PreferenceParams, builder="selskill", kinds=SIDES),
     "opd": Method(opd, OpdParams),
     "aopd": Method(aopd, AopdParams, imitated=imitated),
     "scope": Method(scope, ScopeParams),

@@ -6,6 +6,7 @@ from hone.algorithms.inputs import Floats, ModulationInputs
 from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.modulations.dynamo import DynamoParams, dynamo
 from hone.algorithms.modulations.sdar import RlsdParams, SdarModulationParams, rlsd, sdar
+from hone.algorithms.modulations.selskill import SelskillParams, selskill
 from hone.algorithms.modulations.step_credit import StepCreditParams, step_credit
 
 
@@ -21,4 +22,5 @@ MODULATIONS: Mapping[str, Method[ModulationInputs, Floats]] = {
     "sdar": Method(sdar, SdarModulationParams, every_update=True,
                    excludes={("regularizers", "sdar"): "which is the same term once more"}),
     "rlsd": Method(rlsd, RlsdParams, every_update=True),
+    "selskill": Method(selskill, SelskillParams, every_update=True, builder="selskill"),
 }

@@ -7,8 +7,6 @@ Each module waits for the part of a run that will call it:
     internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
     invocations        SelSkill: metrics of skill calls, from episodes of an environment with skills
     noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
-    pair_losses        DPO and SelSkill: a loss over pairs instead of tokens
-    pairs              SelSkill: a builder that branches episodes and compares their continuations
     process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
     skill_credit       Skill1: a skill library that harness and grader share

@@ -1,21 +1,19 @@
-"""SelSkill's preference pairs, arXiv 2606.00510 (reconstruction): makes pairs, decides the winner and balances them.
+"""Rules of SelSkill's preference pairs, arXiv 2606.00510 (reconstruction): winners, and the balance of both.
 
 Turns are counted from 0. The caller passes all numbers of its spec.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from hone.algorithms.inputs import Flags, Floats, Ints
-
 Verdict = Literal["invoke", "skip", "discard"]
 
-SPACING = 3
-"""Fewest turns between two branches of an episode."""
+SIDES = ("invoke", "skip")
+"""The sides of a branch; each is the kind of its first call."""
 
 WINDOW = 3
 """Assistant turns from a branch on whose tokens are trained."""
@@ -27,16 +25,6 @@ class Continuation:
 
     success: bool
     steps: int  # environment steps; for a branch: steps after the branch
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A turn that may become a branch."""
-
-    episode: int
-    turn: int
-    entropy: float  # mean over the turn's tokens, nats
-    invoked: bool  # whether a skill was called in the turn
 
 
 def episode_pairs(episodes: Sequence[Continuation], limit: int = 2) -> list[tuple[int, int]]:
@@ -58,44 +46,6 @@ def verdict(invoke: Continuation, skip: Continuation) -> Verdict:
 def agreed(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the common verdict of a branch's repeats; discard where they differ or are missing."""
     return verdicts[0] if len(set(verdicts)) == 1 else "discard"
-
-
-def turn_entropy(logp: Floats) -> float:
-    """Return H = mean over tokens of -sum p ln p, nats; `logp` [tokens, K] has the K likeliest ids, others are merged.
-
-    A turn without a token has H = 0.
-    """
-    if not len(logp):
-        return 0.0
-    p = np.exp(logp)
-    p = np.column_stack([p, np.clip(1 - p.sum(axis=1), 0, 1)])
-    return float(-np.sum(p * np.log(p, where=p > 0, out=np.zeros_like(p)), axis=1).mean())
-
-
-def branches(candidates: Iterable[Candidate], most: int = 4) -> list[Candidate]:
-    """Return at most `most` branches among the candidates of a task, in the order of choice.
-
-    Candidates are tried by falling entropy (ties: lower episode, lower turn). Each needs SPACING turns to chosen ones
-    of its episode. The first pass takes at most most // 2 with a call and as many without; the second pass takes any.
-    """
-    ranked = sorted(candidates, key=lambda each: (-each.entropy, each.episode, each.turn))
-    chosen: list[Candidate] = []
-    for each in ranked:
-        if sum(each.invoked == other.invoked for other in chosen) < most // 2 and _apart(each, chosen):
-            chosen.append(each)
-    for each in ranked:
-        if len(chosen) < most and _apart(each, chosen):
-            chosen.append(each)
-    return chosen
-
-
-def _apart(candidate: Candidate, chosen: Sequence[Candidate]) -> bool:
-    return all(other.episode != candidate.episode or abs(other.turn - candidate.turn) >= SPACING for other in chosen)
-
-
-def window(turn: Ints, branch: int) -> Flags:
-    """Return whether each token is in the WINDOW turns from `branch` on, [M]; `turn` [M] is the token's turn."""
-    return (turn >= branch) & (turn < branch + WINDOW)
 
 
 def degenerate(winner: Sequence[int], loser: Sequence[int]) -> bool:
