@@ -6,6 +6,7 @@ from hone.environments.even_digits import EvenDigits
 from hone.environments.household import Household
 from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
+from hone.environments.skill_points import SkillPoints
 from hone.environments.sort_digits import SortDigits
 from hone.environments.sort_turns import SortTurns
 from hone.environments.sql_exploration import SqlExploration
@@ -21,6 +22,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sqlite": Sqlite(),
     "phase_lock": PhaseLock(),
     "sql_exploration": SqlExploration(),
+    "skill_points": SkillPoints(),
     "household": Household(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),
