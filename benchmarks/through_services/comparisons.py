@@ -177,13 +177,13 @@ TRUST_SQL = Comparison(
 
 def _with_lessons(algorithm: Mapping[str, Any] | str, **changes: Any) -> Spec:
     return _sorts("advised", algorithm, task=lessons.TASK, harness={"name": "chat"},
-                  sampling={"max_tokens": lessons.MAX_TOKENS}, steps=20, batch={"prompts": 8, "samples": 8},
+                  sampling={"max_tokens": lessons.MAX_TOKENS}, steps=10, batch={"prompts": 8, "samples": 8},
                   optimizer={"lr": 4e-4}, eval={"prompts": 64, "samples": 2, "every": 5}, **changes)
 
 
 INTERNALIZATION = Comparison(
     "experience-internalization.md (b)", "Lessons that name a step's action teach the policy that reads them "
-    "what to do without them. The teacher is the policy itself, anew at each of twenty updates. Does it collapse when "
+    "what to do without them. The teacher is the policy itself, anew at each of ten updates. Does it collapse when "
     "all lessons stand before every step, and not when each stands at its step?",
     {"grpo": _with_lessons(_GRPO), "global": _with_lessons("opd", contexts=lessons.contexts("task")),
      "step-wise": _with_lessons("opd", contexts=lessons.contexts("step"))},
@@ -193,8 +193,8 @@ INTERNALIZATION = Comparison(
 
 def _of_three_kinds(preset: str) -> Spec:
     return _sorts("three_kinds", {"preset": preset, "aggregation": {"name": "seq-mean-token-mean"}}, task=kinds.TASK,
-                  batch={"prompts": 24, "samples": 8}, sampling={"max_tokens": kinds.LONGEST + 2},
-                  eval={"prompts": 128, "every": 8, "sources": kinds.HELD_OUT})
+                  steps=24, batch={"prompts": 24, "samples": 8}, sampling={"max_tokens": kinds.LONGEST + 2},
+                  eval={"prompts": 64, "every": 8, "sources": kinds.HELD_OUT})
 
 
 RDPO = Comparison(
@@ -209,11 +209,12 @@ RDPO = Comparison(
 
 def _of_any_length(algorithm: Mapping[str, Any]) -> Spec:
     return _sorts("any_length", algorithm, task=sorting.MIXED, sampling={"max_tokens": sorting.LENGTHS[-1] + 2},
-                  batch=_FOUR_UPDATES, eval={"prompts": 256, "every": 8, "source": sorting.OTHERS})
+                  steps=28, batch={**_FOUR_UPDATES, "prompts": 24},
+                  eval={"prompts": 256, "every": 7, "source": sorting.OTHERS})
 
 
 DYNAMO_ALLOCATION = Comparison(
-    "dynamo.md, parts 1 and 2", "A hundred and twenty-eight tasks of three to ten digits, each asked ten times: do "
+    "dynamo.md, parts 1 and 2", "Ninety-six tasks of three to ten digits, each asked seven times: do "
     "more rollouts for tasks whose outcomes varied learn more, alone and with the advantages of part 2? Do more groups "
     "and rollouts have something to compare?",
     {"grpo": _of_any_length({**_GRPO, "loss": _DUAL}),

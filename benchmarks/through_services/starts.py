@@ -64,7 +64,7 @@ def _any_length(steps: int) -> Iterable[Row]:
 
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
-    "difficulties": partial(sorting.questions, 128, 1), "other-difficulties": partial(sorting.questions, 256, 2)}
+    "difficulties": partial(sorting.questions, 96, 1), "other-difficulties": partial(sorting.questions, 256, 2)}
 """Datasets that specs name as sources of tasks."""
 
 STARTS: Mapping[str, Start] = {
