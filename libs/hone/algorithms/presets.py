@@ -75,8 +75,8 @@ _UNFINISHED: Mapping[str, str] = {
 
 _DIALOGUES = "users who are simulated, whose rules and outcomes its paper compares"
 LACKS: Mapping[str, str] = {
-    "internalization": "lessons that are extracted from rollouts and chosen for each step, round after round: it "
-                       "imitates the rows that it is given",
+    "internalization": "lessons that are extracted from rollouts and chosen by a model, and rollouts that read them "
+                       "and are trained without them: it imitates the rows that it is given",
     "hian": _DIALOGUES, "duca": _DIALOGUES,
     "sdar": "skills that are written and retrieved: the spec gives its texts",
     "heavyskill": "a choice of queries by how their attempts did, and a reward for the width of attempts",
