@@ -12,6 +12,7 @@ from hone.graders import (
     math,
     numeric,
     reasoning_gym,
+    skill_use,
     slowed,
     sql_phases,
     state,
@@ -35,5 +36,6 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "each_call": each_call.GRADER,
     "concise": concise.GRADER,
     "state": state.GRADER,
+    "skill_use": skill_use.GRADER,
     "sql_phases": sql_phases.GRADER,
 }

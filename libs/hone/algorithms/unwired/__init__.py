@@ -5,7 +5,6 @@ Each module waits for the part of a run that will call it:
     deliberation       HeavySkill: a filter that chooses queries by their attempts, and a reward of their width
     experience_pool    experience internalization: a builder that distils a pool of lessons into the policy
     internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
-    invocations        SelSkill: metrics of skill calls, from episodes of an environment with skills
     noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
     process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
