@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.unwired.process_gate import GateInputs, GateParams, process_gate
+from hone.graders.process_gate import Gate
 
 GROUPS, SIZE, STEPS, RATE, NOISE = 8, 8, 150, 0.3, 0.15
 ROWS = GROUPS * SIZE
@@ -39,10 +39,8 @@ def _reward(variant: str, ways: Ints, generator: np.random.Generator) -> Floats:
     right = (generator.random(ROWS) < TRAIN[ways]).astype(float)
     scores = (CRITIC[ways] + NOISE * generator.standard_normal(ROWS)).clip(0, 1)
     trusted = np.ones(ROWS) if variant == "outcome" else scores
-    params = GateParams(mode="additive" if variant == "additive" else "gate")
-    gated = GateInputs(right.tolist(), [1.0] * ROWS, [[score] for score in trusted.tolist()])
-    rewards, _, _ = process_gate(gated, params, {})
-    return np.array(rewards, np.float64)
+    gate = Gate(mode="additive" if variant == "additive" else "gate")
+    return np.array([gate.reward(accuracy, 1.0, score) for accuracy, score in zip(right, trusted, strict=True)])
 
 
 def _advantage(reward: Floats) -> Floats:

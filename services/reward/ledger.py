@@ -105,7 +105,7 @@ def _grade(rows: Sequence[Row]) -> StoredGrade:
 
 
 def _step(row: Row) -> Scored:
-    call, start, end = row["place"].split()
+    call, start, end = row["place"].rsplit(" ", 2)
     return Scored(call, int(start), int(end), row["component"], row["value"])
 
 

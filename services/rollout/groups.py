@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -11,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
-from hone.graders.sample import Reads, sent
+from hone.graders.sample import Reads, answering, sent
 from hone.harnesses.seat import HarnessFailed
 from hone.harnesses.spans import named, token_ranges
 from hone.ids import new
@@ -145,9 +146,11 @@ def trajectory(
 def with_scores(calls: list[Call], grade: reward_pb2.Grade, tokenizer: ModelText) -> list[Call]:
     """Return calls with what their grader gave them, and with the steps that it scored as spans of their tokens."""
     turns = {turn.call: dict(sorted(turn.scores.items())) for turn in grade.turns}
-    steps = {call: [step for step in grade.steps if step.call == call] for call in {step.call for step in grade.steps}}
+    steps, output = defaultdict[str, list[reward_pb2.StepScore]](list), answering(calls).number
+    for step in grade.steps:
+        steps[step.call or output].append(step)
     return [replace(call, scores=turns.get(call.number, {}),
-                    spans=[*call.spans, *_scored(call, steps.get(call.number, []), tokenizer)]) for call in calls]
+                    spans=[*call.spans, *_scored(call, steps[call.number], tokenizer)]) for call in calls]
 
 
 def _scored(call: Call, steps: list[reward_pb2.StepScore], tokenizer: ModelText) -> list[Span]:

@@ -25,8 +25,8 @@ class Params(Strict):
         """Return the names of the inputs that the method reads beyond those that every method of its slot gets.
 
         A forward pass computes `logp_old`, `logp_ref`, `entropy` and `expected` (sum of p^2 (log p + entropy)).
-        Trajectories hold `turns`, `components`, `rules`, `kinds` and `spans`. Other models compute `logp_teacher`,
-        `support` and `values`.
+        Trajectories hold `turns`, `components`, `rules`, `steps`, `kinds` and `spans`. Other models compute
+        `logp_teacher`, `support` and `values`.
         """
         return frozenset()
 

@@ -63,15 +63,11 @@ _ASKED: Mapping[str, str] = {
     "support": "its top_k",
     "components": "a grader of named components",
     "rules": "an environment that grades turns by rules",
+    "steps": "a grader of steps, or an environment that grades turns by rules",
     "spans": "a harness that names spans",
     "kinds": "a harness whose calls are of its kinds",
 }
 """Inputs that a method may need and a spec has to provide, by the names of `Params.needs`, as users read them."""
-
-_UNFINISHED: Mapping[str, str] = {
-    "pgpo": "a critic of the reasoning, whose score gates the reward",
-}
-"""Presets whose slots exist while the rest of their method does not: the missing part, as users read it."""
 
 _DIALOGUES = "users who are simulated, whose rules and outcomes its paper compares"
 LACKS: Mapping[str, str] = {
@@ -80,13 +76,16 @@ LACKS: Mapping[str, str] = {
     "hian": _DIALOGUES, "duca": _DIALOGUES,
     "sdar": "skills that are written and retrieved: the spec gives its texts",
     "heavyskill": "a choice of queries by how their attempts did, and a reward for the width of attempts",
+    "pgpo": "a critic that is a model, and tables as images: rules check the steps over tables of text",
 }
 """Presets that run without a part of their method: that part, as users read it."""
 
-HOMES: Mapping[str, tuple[str, str]] = {
-    "hipif": ("folding", "subgoals, their records and the penalties of their steps"),
+HOMES: Mapping[str, tuple[str, str, str]] = {
+    "hipif": ("harness", "folding", "subgoals, their records and the penalties of their steps"),
+    "pgpo": ("grader", "table_steps", "scores of an answer's steps, which gate its reward"),
 }
-"""Presets whose method is also a harness: its name, and what they run without in another one, as users read it."""
+"""Presets whose method is also a harness or a grader: its name, and what they run without beside another one, as users
+read it."""
 
 EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
     (slot, name, other, excluded, reason)
@@ -103,9 +102,6 @@ def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
     """
     if spec.preset not in PRESETS:
         raise SlotError("algorithm.preset", spec.preset, f"one of {', '.join(PRESETS)}")
-    if spec.preset in _UNFINISHED:
-        raise SlotError("algorithm.preset", spec.preset, "a preset that runs, or its slots by name; needs: "
-                        f"{_UNFINISHED[spec.preset]}, which no run has yet")
     resolved = filled(spec)
     _refuse_misfits(resolved)
     return {**resolved, "skip_zero_advantage": spec.skip_zero_advantage, "truncated": spec.truncated}

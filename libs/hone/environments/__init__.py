@@ -11,6 +11,7 @@ from hone.environments.sort_digits import SortDigits
 from hone.environments.sort_turns import SortTurns
 from hone.environments.sql_exploration import SqlExploration
 from hone.environments.sqlite import Sqlite
+from hone.environments.table_questions import TableQuestions
 from hone.environments.textworld import TextWorld
 from hone.environments.verification import Verification
 
@@ -24,6 +25,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sql_exploration": SqlExploration(),
     "skill_points": SkillPoints(),
     "household": Household(),
+    "table_questions": TableQuestions(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),
     "verification": Verification(),

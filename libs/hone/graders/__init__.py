@@ -17,6 +17,7 @@ from hone.graders import (
     sql_phases,
     state,
     string_check,
+    table_steps,
     verdict,
     weighted,
 )
@@ -38,4 +39,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "state": state.GRADER,
     "skill_use": skill_use.GRADER,
     "sql_phases": sql_phases.GRADER,
+    "table_steps": table_steps.GRADER,
 }

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Result, own_names
+from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Result, all_names, own_names
 from hone.graders.sample import Reads, Sample
 
 
@@ -54,4 +54,5 @@ def bounds(params: ConciseParams, of_inner: Mapping[str, Bounds]) -> Bounds:
 
 
 GRADER = Grader(ConciseParams, grade_group=grade_group, reads=frozenset({Reads.GROUP}), reads_output=False,
-                bounds=bounds, inner=inner, components=own_names("right", "length"))
+                bounds=bounds, inner=inner, components=own_names("right", "length"), turn_scores=all_names,
+                step_scores=all_names)

@@ -31,7 +31,7 @@ class Status(StrEnum):
 class Scored:
     """The score of a step inside a call's text: its characters from `start` to before `end`."""
 
-    call: str  # its number
+    call: str  # its number; empty: the call whose text is the sample's output
     start: int
     end: int
     name: str
@@ -141,6 +141,11 @@ def own_names(*names: str) -> Callable[[Any, Mapping[str, Names]], Names]:
     return lambda _params, _of_inner: frozenset(names)
 
 
+def all_names(params: Any, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
+    """Return those of all graders inside."""
+    return frozenset[str]().union(*of_inner.values())
+
+
 @dataclass(frozen=True)
 class Grader(Generic[P]):
     """A kind of grader.
@@ -168,6 +173,7 @@ class Grader(Generic[P]):
     components: Callable[[P, Mapping[str, Names]], Names] = _no_names  # that it gives by its params, and by those of
     #                                                                    the graders inside, by path
     turn_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # the same of single calls
+    step_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # and of steps inside their texts
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
     right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params

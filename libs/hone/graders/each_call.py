@@ -18,6 +18,7 @@ from hone.graders.contract import (
     NoAnswer,
     Result,
     Status,
+    all_names,
     own_names,
 )
 from hone.graders.sample import Reads, Sample, Spoken
@@ -73,7 +74,9 @@ def _joined(calls: Sequence[Spoken], results: Sequence[Result], params: EachCall
     return Result(
         Status.OK, _score([scores[place] for place in deciding], params.join), _components(calls, results),
         extracted=results[deciding[-1]].extracted, decided_by="each_call",
-        turns={call.number: {SCORE: score} for call, score in zip(calls, scores, strict=True)})
+        turns={call.number: {SCORE: score} for call, score in zip(calls, scores, strict=True)},
+        steps=tuple(replace(step, call=step.call or call.number)
+                    for call, result in zip(calls, results, strict=True) for step in result.steps))
 
 
 def _components(calls: Sequence[Spoken], results: Sequence[Result]) -> dict[str, float]:
@@ -114,4 +117,5 @@ def bounds(params: EachCallParams, of_inner: Mapping[str, Bounds]) -> Bounds:  #
 
 
 GRADER = Grader(EachCallParams, grade_sample=grade_sample, reads=frozenset({Reads.CONVERSATION}), reads_output=False,
-                bounds=bounds, inner=inner, components=components, turn_scores=own_names(SCORE))
+                bounds=bounds, inner=inner, components=components, turn_scores=own_names(SCORE),
+                step_scores=all_names)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Names, Result
+from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Names, Result, all_names
 from hone.graders.sample import Conversation, Reads, Sample
 
 _FIGURES = frozenset({"calls", "execution_precision", "steps"})
@@ -63,10 +63,6 @@ def bounds(params: SkillUseParams, of_inner: Mapping[str, Bounds]) -> Bounds:  #
     return of_inner["grader"]
 
 
-def turn_scores(params: SkillUseParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
-    """Return those of the other grader."""
-    return of_inner["grader"]
-
-
 GRADER = Grader(SkillUseParams, grade_sample=grade_sample, reads=frozenset({Reads.CONVERSATION}), reads_output=False,
-                bounds=bounds, inner=inner, components=components, turn_scores=turn_scores)
+                bounds=bounds, inner=inner, components=components, turn_scores=all_names,
+                step_scores=all_names)

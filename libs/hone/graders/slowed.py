@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.hashing import digest
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result
+from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Result, all_names
 from hone.graders.sample import Item, Sample
 
 
@@ -38,15 +38,10 @@ def wait_s(item: Item, params: SlowedParams) -> float:
     return params.straggler_seconds if straggles else params.seconds
 
 
-def names(params: SlowedParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
-    """Return those of the grader that decides."""
-    return of_inner["grader"]
-
-
 def bounds(params: SlowedParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001
     """Return those of the grader that decides."""
     return of_inner["grader"]
 
 
 GRADER = Grader(SlowedParams, bounds=bounds, wait_s=wait_s, inner=inner, grade_sample=grade_sample,
-                components=names, turn_scores=names)
+                components=all_names, turn_scores=all_names, step_scores=all_names)

@@ -58,6 +58,11 @@ class Spec:
         return self.grader.turn_scores(self.params, {path: inner.turn_scores for path, inner in self.inner.items()})
 
     @cached_property
+    def step_scores(self) -> Names:
+        """The names of the scores that it gives steps inside answers."""
+        return self.grader.step_scores(self.params, {path: inner.step_scores for path, inner in self.inner.items()})
+
+    @cached_property
     def bounds(self) -> Bounds:
         """The smallest and the largest score that it gives."""
         if self.grader.bounds is None:

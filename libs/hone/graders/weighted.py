@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result, Status
+from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result, Status, all_names
 from hone.graders.sample import Sample
 from hone.spec.parameters import Strict
 
@@ -80,11 +80,6 @@ def components(params: WeightedParams, of_parts: Mapping[str, Names]) -> Names:
         f"{name}.{inside}" for name in params.parts for inside in of_parts[_path(name)]}
 
 
-def turn_scores(params: WeightedParams, of_parts: Mapping[str, Names]) -> Names:  # noqa: ARG001
-    """Return those of all parts."""
-    return frozenset[str]().union(*of_parts.values())
-
-
 def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:
     """Return the weighted means of the parts' smallest and of their largest scores."""
     low, high = ({name: of_parts[_path(name)][end] for name in params.parts} for end in (0, 1))
@@ -92,4 +87,4 @@ def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:
 
 
 GRADER = Grader(WeightedParams, reads_output=False, bounds=bounds, inner=inner, grade_sample=grade_sample,
-                components=components, turn_scores=turn_scores)
+                components=components, turn_scores=all_names, step_scores=all_names)

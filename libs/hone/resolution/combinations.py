@@ -166,7 +166,7 @@ def _harness(spec: RunSpec) -> str:
 
 
 def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
-    readers = [slot for slot in ("advantage", "modulation") if "rules" in needs(slots, slot)]
+    readers = [slot for slot in ("advantage", "modulation") if needs(slots, slot) & {"rules", "steps"}]
     if not readers or names.of_source(spec.task, "task"):
         return []
     reader, environment = slots[readers[0]], ENVIRONMENTS[spec.task.kind]
@@ -174,14 +174,18 @@ def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
     given = spec.grader or own_grader(spec.task)
     if names.of_grader(given, "grader"):
         return []
-    rules |= specs.checked(given).turn_scores
+    grader = specs.checked(given)
+    if "steps" in needs(slots, readers[0]) and grader.step_scores:
+        return []
+    rules |= grader.turn_scores
     if rules:
         unknown = {rule: weight for rule, weight in reader["params"].get("rule_weights", {}).items()
                    if rule not in rules}
         return [Problem(f"algorithm.advantage.params.rule_weights.{rule}", found(weight),
                         f"weights of the rules that grade turns here: {', '.join(sorted(rules))}")
                 for rule, weight in unknown.items()]
-    why = f"grades turns, because {readers[0]} {reader['name']} reads what rules gave them"
+    scored = ", or a grader of steps" if "steps" in needs(slots, readers[0]) else ""
+    why = f"grades turns{scored}, because {readers[0]} {reader['name']} reads what rules gave them"
     if "rules" in environment.params.model_fields:
         return [Problem("task.params.rules", "nothing", f"a rule that {why}")]
     return [Problem("task.environment", found(spec.task.kind), f"one that {why}")]

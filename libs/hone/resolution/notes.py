@@ -1,10 +1,12 @@
-"""What the methods of a valid spec do without: parts that no run has, and parts that another harness has."""
+"""What the methods of a valid spec do without: parts that no run has, and parts of another harness or grader."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from hone.algorithms import presets
 from hone.environments import ENVIRONMENTS
+from hone.graders import specs
 from hone.resolution import sources, stages
+from hone.resolution.judges import own_grader
 from hone.spec.run import RunSpec
 
 
@@ -19,10 +21,21 @@ def _of_stage(spec: RunSpec) -> Iterator[str]:
         yield f"preset {preset} runs without {presets.LACKS[preset]}"
     if preset not in presets.HOMES:
         return
-    home, parts = presets.HOMES[preset]
+    part, home, parts = presets.HOMES[preset]
     for source in sources.of(spec):
-        own = source.spec.harness
-        harness = own.name if own else ENVIRONMENTS[source.spec.task.kind].harness
-        if harness != home:
+        chosen = _CHOSEN[part](source.spec)
+        if home not in chosen:
             where = f" in source {source.name}" if source.name else ""
-            yield f"preset {preset} runs{where} without {parts}: harness {home} has them, and {harness} has not"
+            yield f"preset {preset} runs{where} without {parts}: {part} {home} has them, and {chosen[0]} has not"
+
+
+def _harness(spec: RunSpec) -> list[str]:
+    return [spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness]
+
+
+def _graders(spec: RunSpec) -> list[str]:
+    """Return the type of a spec's grader, and of those inside it."""
+    return [one.params.type for one in specs.checked(spec.grader or own_grader(spec.task)).all]
+
+
+_CHOSEN: Mapping[str, Callable[[RunSpec], list[str]]] = {"harness": _harness, "grader": _graders}

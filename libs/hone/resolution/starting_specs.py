@@ -20,7 +20,7 @@ _ENVIRONMENT = "sort_digits"
 _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}),
     **{preset: ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}) for preset in ("hian", "duca")},
-    "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}),
+    "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}), "pgpo": ("table_questions", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
 
@@ -30,6 +30,9 @@ _PARAMS: dict[str, Fields] = {
 """Environment -> parameters that a first run may have."""
 
 _EXACT: Fields = {"type": "exact", "reference": "{{ item.answer }}"}
+_OF_ROWS: dict[str, Fields] = {"pgpo": {"type": "table_steps"}}
+"""Preset -> grader of a dataset's rows, where it is another one than `exact`."""
+
 _HINT = "The answer is {{ item.answer }}."
 _ADDED: dict[str, Fields] = {
     **{preset: {"roles": {"teacher": {"model": BASE}}} for preset in ("opd", "scope")},
@@ -80,7 +83,7 @@ def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     if dataset and preset in _ENVIRONMENTS and ENVIRONMENTS[fitting].columns:
         return {"task": {"environment": fitting, "dataset": dataset}}
     if dataset:
-        return {"task": {"dataset": dataset}, "grader": _grader(preset, _EXACT)}
+        return {"task": {"dataset": dataset}, "grader": _grader(preset, _OF_ROWS.get(preset, _EXACT))}
     chosen = environment or fitting
     given = {**_PARAMS.get(chosen, {}), **(params if chosen == fitting else {})}
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}

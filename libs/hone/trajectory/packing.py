@@ -8,7 +8,7 @@ begins a new row. A trajectory counts once in every statistic, however many rows
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hone.trajectory.plan import GroupPlan, StepPlan
-from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.records import Call, Span, Trajectory
 from hone.trajectory.turns import Turns, turns
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -56,6 +56,9 @@ class Spans:
 
     inside: Mapping[str, Flags] = field(default_factory=dict)  # [M] each, by name
     weight: Floats | None = None  # [M], factor of a token's loss; None: 1 for all
+    step: Ints | None = None  # [M], number of the step that holds the token, the later one of two; -1: none;
+    #                           None: the grader scored no step
+    score: Floats | None = None  # [S], what the grader gave each step, by its number
 
 
 @dataclass(frozen=True)
@@ -166,15 +169,25 @@ def spans(trajectories: Sequence[Trajectory]) -> Spans:
     if not names:
         return Spans()
     tokens = sum(sum(call.train_mask) for call in calls)
-    inside, weight, first = {name: np.zeros(tokens, np.bool_) for name in names}, np.ones(tokens), 0
+    inside, weight = {name: np.zeros(tokens, np.bool_) for name in names}, np.ones(tokens)
+    step, scores = np.full(tokens, -1), list[float]()
+    for span, within in _placed_spans(calls):
+        inside[span.name][within] = True
+        weight[within] *= span.weight
+        if span.score is not None:
+            step[within] = len(scores)
+            scores.append(span.score)
+    steps = (step, np.array(scores, np.float64)) if scores else (None, None)
+    return Spans(inside, None if (weight == 1).all() else weight, *steps)
+
+
+def _placed_spans(calls: Iterable[Call]) -> Iterator[tuple[Span, slice]]:
+    """Yield each span of calls, and where its tokens are among all that are trained."""
+    first = 0
     for call in calls:
         trained = first + np.cumsum([0, *call.train_mask])  # before each token
-        for span in call.spans:
-            within = slice(trained[span.start], trained[span.end])
-            inside[span.name][within] = True
-            weight[within] *= span.weight
+        yield from ((span, slice(trained[span.start], trained[span.end])) for span in call.spans)
         first = int(trained[-1])
-    return Spans(inside, None if (weight == 1).all() else weight)
 
 
 def _row(calls: list[Call]) -> Row:
@@ -250,6 +263,7 @@ def _finite(sample: _Sample, *, sampled: bool) -> bool:
     values = [logp for call in calls for logp in call.logp_sample]
     paid = [value for step in sample.trajectory.steps for value in (step.reward or 0.0, *step.rules.values())]
     paid += [value for call in calls for value in (*call.rules.values(), *call.scores.values())]
+    paid += [span.score or 0.0 for call in calls for span in call.spans]
     return known and all(map(math.isfinite, [*values, *paid, sample.reward or 0.0]))
 
 

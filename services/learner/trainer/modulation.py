@@ -55,7 +55,7 @@ class Modulation:
         def taken(values: Floats | None) -> Floats | None:
             return None if values is None else values[own]
 
-        (low, high), (segment, score), before = self._ratio_bounds(), self._scored_turns(), self.before
+        (low, high), (segment, score), before = self._ratio_bounds(), self._scored(), self.before
         owner = np.repeat(np.arange(len(self.batch.tokens)), self.batch.tokens)
         return ModulationInputs(
             track.advantage[own], np.bincount(owner[own], minlength=len(self.batch.tokens)), taken(now.logp),
@@ -70,14 +70,24 @@ class Modulation:
         loss = method(self.plan.slots, "loss")
         return loss.params.model_validate(self.plan.slots["loss"]["params"]).token_band()
 
-    def _scored_turns(self) -> tuple[Ints | None, Floats | None]:
-        """Return the turn of each token [M], and the score of each turn by its rules [T], in [0, 1]; None: not needed.
+    def _scored(self) -> tuple[Ints | None, Floats | None]:
+        """Return the number of each token's step, [M], -1: none, and each step's score, in [0, 1]; None: not needed.
+
+        They are the steps inside answers that the grader scored. Of a trajectory without these they are its turns, by
+        their rules.
         """
-        rules = list(self.batch.turns.rules.values())
-        if not rules or "rules" not in needs(self.plan.slots, "modulation"):
+        if "steps" not in needs(self.plan.slots, "modulation"):
             return None, None
-        tokens = self.batch.turns.tokens
-        return np.repeat(np.arange(len(tokens)), tokens), np.clip(1 + np.mean(rules, axis=0), 0.0, 1.0)
+        spans, turns, tokens = self.batch.spans, self.batch.turns, self.batch.tokens
+        inside = np.full(int(tokens.sum()), -1) if spans.step is None else spans.step
+        given = np.zeros(0) if spans.score is None else spans.score
+        scores = np.clip(given, 0.0, 1.0)
+        if not turns.rules:
+            return inside, scores
+        owner, turn = np.repeat(np.arange(len(tokens)), tokens), np.repeat(np.arange(len(turns.tokens)), turns.tokens)
+        stepped = np.bincount(owner[inside >= 0], minlength=len(tokens)) > 0
+        by_rules = np.clip(1 + np.mean(list(turns.rules.values()), axis=0), 0.0, 1.0)
+        return np.where(stepped[owner], inside, len(scores) + turn), np.concatenate([scores, by_rules])
 
     def _sampler(self) -> Floats | None:
         """Return the sampler's log-probabilities, [M], if the loss's ratio compares with them."""

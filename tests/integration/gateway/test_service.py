@@ -89,7 +89,7 @@ def test_catalogs(hone: Client) -> None:
     assert begun.spec["model"] == {"base": "toy"}
     assert "task: {environment: sort_digits" in begun.text
     with pytest.raises(Refused, match="a preset that runs"):
-        hone.starting_spec("pgpo")
+        hone.starting_spec("memocr")
 
 
 def test_request_ids_are_answered_and_logged(gateway: Gateway, tenant: str) -> None:

@@ -32,7 +32,7 @@ def test_it_is_off_by_default_and_then_needs_nothing():
     assert credited([1.5, -2], [2], [0, 1], [1.0, 0.0])[0].tolist() == [1.5, -2]
     assert credited([1.5, -2], [2])[0].tolist() == [1.5, -2]
     assert StepCreditParams().needs() == frozenset()
-    assert StepCreditParams(c=0.5).needs() == {"turns", "rules"}
+    assert StepCreditParams(c=0.5).needs() == {"turns", "steps"}
 
 
 def test_a_trajectory_without_a_step_keeps_its_advantage():

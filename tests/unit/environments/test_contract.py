@@ -22,6 +22,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "reasoning_gym": partial(make, "reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
     "sqlite": partial(make, "sqlite", {"rows": 6}, 7),
     "phase_lock": partial(make, "phase_lock", {}, 7),
+    "table_questions": partial(make, "table_questions", {}, 7),
     "sql_exploration": partial(make, "sql_exploration", {"rows": 3}, 7),
     "skill_points": partial(make, "skill_points", {}, 7),
     "household": partial(make, "household", {}, 7),
@@ -211,7 +212,8 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digits": "6"}, None, "params.digits: found '6', expected a valid integer"),
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
-     "even_digits, sort_turns, sqlite, phase_lock, sql_exploration, skill_points, household, textworld, dataset"),
+     "even_digits, sort_turns, sqlite, phase_lock, sql_exploration, skill_points, household, table_questions, "
+     "textworld, dataset"),
     ("sort_turns", {"rules": {"rigth": 1}}, None, "params.rules.rigth.[key]: found 'rigth', expected 'length', 'compl"),
     ("sort_turns", {"rules": {"right": -1}}, None, "params.rules.right: found -1, expected greater than or equal to 0"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),

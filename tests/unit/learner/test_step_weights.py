@@ -170,8 +170,24 @@ def test_turns_are_steps_whose_scores_rules_make():
     np.testing.assert_allclose(term.advantage, term.unmodulated * torch.tensor(factor), rtol=1e-5)
     assert factor[0] == pytest.approx(1 + 0.6 / 9)
     bare, trajectories = random_step(algorithm=algorithm)
-    with pytest.raises(ValueError, match="segment, score: found none"):
-        compute_step_weights(pack(bare, trajectories), bare, BeforeUpdate(), {})
+    [term] = compute_step_weights(pack(bare, trajectories), bare, BeforeUpdate(), {}).terms
+    torch.testing.assert_close(term.advantage, term.unmodulated, rtol=0, atol=0)
+
+
+def test_steps_inside_answers_come_before_turns_and_leave_other_tokens_alone():
+    """The grader's s_j in one sample; the others have no such steps, and one turn each, which moves nothing."""
+    step, trajectories = random_step(groups=2, algorithm={"modulation": {"name": "step_credit", "params": {"c": 0.5}}})
+    first = trajectories[0]
+    ids = [*range(7)]
+    steps = [Span("step", 1, 3, score=1.0), Span("step", 4, 6, score=0.5), Span("other", 0, 7)]
+    said = replace(first.calls[0], completion_ids=ids, logp_sample=[-1.0] * 7, train_mask=[True] * 7, spans=steps)
+    scored = [replace(first, calls=[said]), *trajectories[1:]]
+    graded = [replace(one, calls=[replace(each, scores={"score": -0.5}) for each in one.calls]) for one in scored]
+    for given in (scored, graded):
+        [term] = compute_step_weights(pack(step, given), step, BeforeUpdate(), {}).terms
+        factor = torch.tensor([1, 1.125, 1.125, 1, 0.875, 0.875, 1] + [1.0] * (len(term.advantage) - 7))
+        torch.testing.assert_close(term.advantage, term.unmodulated * factor)
+        assert term.unmodulated.abs().min() > 0
 
 
 @pytest.mark.parametrize("advantage", ["rdpo", "hian"])

@@ -50,7 +50,8 @@ GOOD = [
     {**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
         "per_rule": True, "rule_weights": {"right": 2.0}}}}},
     {**BASE, **GRADED, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
-    {**BASE, "algorithm": {"modulation": {"name": "step_credit"}}},
+    {**BASE, "grader": {"type": "table_steps"}, "algorithm": {
+        "modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
     {**BASE, "grader": {"type": "numeric", "rel_tolerance": 1}, "task": {"dataset": "rows"}},
     {**BASE, **NAMED, "harness": {"name": "tool_loop", "params": {"spans": [{**MARKS, "name": "tables"}, {
         "name": "query", "start": "SELECT", "end": "\n", "weight": 2}]}},
@@ -158,7 +159,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "algorithm": "hian", "task": {"environment": "sort_turns"}},
      [("task.params.rules", "nothing", "a rule that grades turns, because advantage hian")]),
     ({**BASE, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
-     [("task.environment", '"sort_digits"', "one that grades turns, because modulation step_credit reads")]),
+     [("task.environment", '"sort_digits"', "one that grades turns, or a grader of steps, because modulation step_c")]),
     ({**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
         "per_rule": True, "rule_weights": {"right": 2.0, "identity": 1.0}}}}},
      [("algorithm.advantage.params.rule_weights.identity", "1.0", "rules that grade turns here: length, right")]),
@@ -196,7 +197,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("contexts.privileged[0].text", '""', "at least 1 character"),
       ("contexts.privileged[1].match", '""', "at least 1 character"),
       ("contexts.privileged[1].like", "unknown key with value 1", "one of at, match, text")]),
-    ({**BASE, "algorithm": "pgpo"}, [("algorithm.preset", '"pgpo"', "needs: a critic of the reasoning")]),
+    ({**BASE, "algorithm": "memocr"}, [("algorithm.advantage", '"memocr"', "needs: a harness whose calls are of")]),
     ({**BASE, "harness": {"name": "folding", "params": {"penalties": {"loop": 0.9}}}},
      [("harness.params.penalties", '{"loop": 0.9}', "sizes whose sum is less than success, 1")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),

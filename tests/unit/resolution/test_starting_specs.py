@@ -42,7 +42,7 @@ def test_a_dataset_comes_with_a_grader() -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [
-    ({"preset": "grop"}, "did you mean grpo"), ({"preset": "pgpo"}, "a preset that runs; needs: a critic"),
+    ({"preset": "grop"}, "did you mean grpo"), ({"preset": "memocr"}, "a preset that runs; needs: a harness"),
     ({"preset": "grpo", "environment": "sort"}, "one of dataset"),
 ])
 def test_what_cannot_be_begun_is_refused(given: dict[str, str], expected: str) -> None:

@@ -149,6 +149,18 @@ def test_only_what_the_policy_said_and_what_trains_is_counted():
     np.testing.assert_array_equal(found.weight, [1.0, 4.0, 1.0])
 
 
+def test_steps_that_a_grader_scored_are_numbered_over_all_trajectories_and_the_later_of_two_has_a_shared_token():
+    said = call([1], [5, 6, 7, 8], spans=[
+        Span("step", 0, 2, score=0.25), Span("query", 0, 4), Span("step", 1, 3, score=1.0)])
+    other = call([1], [9, 9], spans=[Span("step", 1, 2, score=0.5)])
+    found = spans([trajectory(0, 0, said), trajectory(0, 1, call([1], [4])), trajectory(0, 2, other)])
+    np.testing.assert_array_equal(found.step, [0, 1, 1, -1, -1, -1, 2])
+    np.testing.assert_array_equal(found.score, [0.25, 1.0, 0.5])
+    assert found.inside["step"].tolist() == [True, True, True, False, False, False, True]
+    wrong = replace(said, spans=[Span("step", 0, 2, score=float("nan"))])
+    assert pack(plan({0: [1.0, 0.0]}), [trajectory(0, 0, wrong), trajectory(0, 1, other)]).rejected_rows == 1
+
+
 def test_a_step_without_spans_has_none_and_weights_of_one_are_no_weights():
     plain = trajectory(0, 0, call([1], [2, 3]))
     assert spans([plain]) == sequences([[1, 2]]).spans == Spans()

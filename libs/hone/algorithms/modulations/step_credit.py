@@ -13,16 +13,16 @@ class StepCreditParams(Params):
     c: float = Field(0.0, ge=0, le=1, description="Factor of the score's distance from its mean; 0 switches it off.")
 
     def needs(self) -> frozenset[str]:
-        """The turns and the scores of their rules, unless switched off."""
-        return frozenset({"turns", "rules"}) if self.c else frozenset()
+        """The scores of steps, unless switched off."""
+        return frozenset({"turns", "steps"}) if self.c else frozenset()
 
 
 def step_credit(inputs: ModulationInputs, params: StepCreditParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t (1 + c (s_j - mean s)) for the tokens t of step j, mean over the trajectory's steps; A_t outside every step.
 
-    Steps without a trained token are not in the mean. In a run, steps are turns, and s_j is 1 + the mean score of turn
-    j's rules, each from -1 to 0 (a reconstruction: no critic scores steps in a run). Raises ValueError without segment
-    or score, unless c = 0.
+    Steps without a trained token are not in the mean. In a run, s_j is what the grader gave a step inside an answer. Of
+    a trajectory without such steps the turns are steps, and s_j is 1 + the mean score of turn j's rules, each from -1
+    to 0 (a reconstruction). Raises ValueError without segment or score, unless c = 0.
     """
     factor = np.ones_like(inputs.advantage)
     if params.c:

@@ -6,11 +6,9 @@ Each module waits for the part of a run that will call it:
     experience_pool    experience internalization: a builder that distils a pool of lessons into the policy
     internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
     noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
-    process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
     skill_credit       Skill1: a skill library that harness and grader share
     skill_text         SIRI: a builder that has the policy write skills and tests them
-    table_critic       V-tableR1: a grader of steps over tables, checked by rules
     verdicts           self-verify with votes: rewards of several verdicts on one answer
 
 `checks/reachable.py` refuses a module here that a process imports, and a module elsewhere that none imports.

@@ -1,6 +1,6 @@
 """The rule critic of V-tableR1's text variant, arXiv 2604.20755: checks each step of a chain against its table.
 
-The step schema and the checks are Hone's. The scores are inputs of `process_gate`.
+The step schema and the checks are Hone's. A table's rows are its cells as displayed, from 0 on.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Process score and reward gate (v-tabler1.md) against its worked numbers and the oracle."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,20 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.inputs import AdvantageInputs, LossInputs, Rewards
+from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.method import Method
-from hone.algorithms.unwired.process_gate import GateInputs, GateParams, needs_critic, process_gate, process_score
+from hone.graders.process_gate import Gate, process_score
 from tests.oracles import v_tabler1 as oracle
 
-GATE: Method[GateInputs, Rewards] = Method(process_gate, GateParams)
 MODES, REDUCTIONS = ["gate", "threshold", "additive"], ["mean", "min", "geometric_mean"]
 BIT, UNIT = st.sampled_from([0.0, 1.0]), st.floats(0, 1)
 
 
 def gated(accuracy, form, scores, **params):
-    steps: list[Sequence[float] | None] = [None if score is None else [score] for score in scores]
-    return GATE(GateInputs(accuracy, form, steps), params, {})[0]
+    gate = Gate(**params)
+    return [gate.reward(*sample) for sample in zip(accuracy, form, scores, strict=True)]
 
 
 def z_scores(rewards):
@@ -71,31 +68,10 @@ def test_5_a_better_process_never_lowers_the_reward(mode, accuracy, form, one, o
     assert worse <= better
 
 
-@pytest.mark.parametrize(("mode", "needed"), [("gate", False), ("threshold", False), ("additive", True)])
-def test_5_rows_without_rule_rewards_trigger_no_critic_call(mode, needed):
-    params = GateParams(mode=mode)
-    assert needs_critic(0.0, 0.0, params) == needed
-    assert needs_critic(1.0, 0.0, params)
-    assert needs_critic(0.0, 1.0, params)
-    assert gated([0.0], [0.0], [None], mode=mode) == [None if needed else 0.0]
-
-
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_6_a_chain_without_steps_scores_0(reduction):
     assert process_score([], reduction) == 0
-    assert GATE(GateInputs([1.0], [1.0], [[]]), {"reduction": reduction}, {})[0] == [0.0]
-
-
-@pytest.mark.parametrize("steps", [None, [0.5, math.nan], [1.2], [-0.1, 1]])
-def test_a_critic_without_a_valid_score_masks_the_sample(steps):
-    rewards, _, metrics = GATE(GateInputs([1.0, 1.0], [1.0, 0.0], [steps, [0.5]]), {}, {})
-    assert rewards == [None, 0.45]
-    assert metrics == {"masked_samples": 1.0, "process_score": 0.5}
-
-
-@pytest.mark.parametrize(("accuracy", "form"), [(None, 1.0), (1.0, None), (math.nan, 1.0), (math.inf, 1.0)])
-def test_a_missing_rule_reward_masks_the_sample(accuracy, form):
-    assert gated([accuracy], [form], [1.0]) == [None]
+    assert gated([1.0], [1.0], [0.0]) == [0.0]
 
 
 def test_equal_positive_scores_keep_the_ungated_advantage():
@@ -115,6 +91,6 @@ def test_a_wrong_answer_never_beats_a_right_one_above_the_bar(form, bar):
 def test_it_agrees_with_the_oracle(mode, reduction, accuracy, form, steps):
     score = oracle.process_score(steps, reduction)
     assert process_score(steps, reduction) == pytest.approx(score, abs=1e-6)
-    found = GATE(GateInputs([accuracy], [form], [steps]), {"mode": mode, "reduction": reduction}, {})[0][0]
+    found = gated([accuracy], [form], [process_score(steps, reduction)], mode=mode)[0]
     if abs(score - 0.5) > 1e-9:
         assert found == pytest.approx(oracle.reward(accuracy, form, score, mode), abs=1e-6)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.unwired.process_gate import process_score
-from hone.algorithms.unwired.table_critic import Cell, TableStep, parse_number, same, step_scores
+from hone.graders.process_gate import process_score
+from hone.graders.table_rules import Cell, TableStep, parse_number, same, step_scores
 from tests.oracles import v_tabler1 as oracle
 
 TABLE = [
