@@ -17,7 +17,7 @@ from hone.graders.specs import Spec, spec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contexts import PrivilegedContexts
 from hone.harnesses.contract import Harness, HarnessParams
-from hone.harnesses.seat import POLICY, Ask, Heard, Seat, Taken, Tools
+from hone.harnesses.seat import POLICY, Ask, HarnessFailed, Heard, Seat, Taken, Tools
 from hone.text.conversation import content_text, with_system
 from hone.trajectory.order import PrivilegedText
 from services.rollout.calls import CallRequest
@@ -110,10 +110,19 @@ class GroupStart:
         return [dict(one) for one in with_system(said[1:], content_text(said[0]), system=False)]
 
     def sampling(self, ask: Ask) -> dict[str, Any]:
-        """Return the sampling parameters of a call: the run's, and those that the harness gives."""
-        given = {"max_tokens": ask.max_tokens, "stop": ask.stop}
+        """Return the sampling parameters of a call: the run's, and those that the harness gives.
+
+        Raises HarnessFailed for a call that would train at another temperature than its step.
+        """
+        order = self.claim.order
+        given: dict[str, Any] = {"max_tokens": ask.max_tokens, "stop": ask.stop}
+        if ask.temperature is not None and (ours := order.sampling.get("temperature", 1.0)):
+            if order.purpose == "train" and ask.role == POLICY and ask.temperature != ours:
+                raise HarnessFailed(f"it asks at temperature {ask.temperature:g}, expected {ours:g}: a step is trained "
+                                    "at one temperature")
+            given["temperature"] = ask.temperature
         own = {name: value for name, value in given.items() if value is not None}
-        return {**self.claim.order.sampling, **own} if own else self.claim.order.sampling
+        return {**order.sampling, **own} if own else order.sampling
 
     def fits(self, request: CallRequest) -> bool:
         """Return whether a prompt and its answer have room: of the harness, of the role's model and of an engine."""

@@ -1,6 +1,6 @@
 """The contract of a harness: a coroutine that plays one sample through its seat."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, Field
@@ -19,13 +19,19 @@ class HarnessParams(Strict):
     """Names of spans that the harness marks itself, beside `spans`."""
 
     max_turns: int | None = Field(
-        None, ge=1, description="Most model calls of an episode; null: no limit.")
+        None, ge=1, description="Most model calls after each other, from the first to the last; calls of forks beside "
+        "each other are counted each with those before its own fork; null: no limit.")
     max_context: int | None = Field(
         None, ge=2, description="Most tokens of a prompt and its completion together; null: the engine's or the "
         "model's limit, whichever is smaller. "
         "An episode that would need more ends.")
     spans: list[Marks] = Field(
         [], description="Named parts of completions, which methods read or which have another weight in the loss.")
+
+    @property
+    def temperatures(self) -> Mapping[str, float]:
+        """Temperatures of calls of their own, by the names of the parameters."""
+        return {}
 
     @property
     def tags(self) -> Sequence[str]:

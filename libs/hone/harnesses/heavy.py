@@ -34,6 +34,8 @@ class HeavyParams(HarnessParams):
     attempts: int = Field(8, ge=1, le=64, description="K, attempts that a deliberation reads.")
     pool: int | None = Field(None, ge=1, le=256, description="Attempts to choose from; null: as many as are read.")
     deliberations: int = Field(4, ge=1, le=64, description="K', deliberations beside each other.")
+    temperature: float | None = Field(
+        None, ge=1e-3, description="Of deliberations, 0.7 in the paper; null: the run's, as training needs it.")
     rounds: int = Field(1, ge=1, le=8, description="Rounds of deliberation; each reads the answers of the one before.")
     select: Strategy = Field("max_answer_num", description="Which attempts are read.")
     answer_after: str = Field("", max_length=200, description="An attempt's answer is what follows the last such text; "
@@ -54,6 +56,11 @@ class HeavyParams(HarnessParams):
         return prompt
 
 
+    @property
+    def temperatures(self) -> Mapping[str, float]:
+        return {} if self.temperature is None else {"temperature": self.temperature}
+
+
 class Heavy:
     """Attempts, then deliberations over them. The last answer of the last round is the action."""
 
@@ -66,14 +73,17 @@ class Heavy:
         texts = await _beside(seat, pool, seat.opening, ATTEMPT, ATTEMPT)
         for number in range(params.rounds):
             asked = deliberation(seat.opening, texts, params, seat)
-            texts = await _beside(seat, params.deliberations, asked, DELIBERATE, f"{seat.key}/{number}")
+            texts = await _beside(seat, params.deliberations, asked, DELIBERATE, f"{seat.key}/{number}",
+                                  params.temperature)
         await seat.act(texts[-1])
 
 
-async def _beside(seat: Seat, count: int, said: Sequence[Message], kind: str, key: str) -> list[str]:
+async def _beside(
+    seat: Seat, count: int, said: Sequence[Message], kind: str, key: str, temperature: float | None = None
+) -> list[str]:
     """Return what a number of calls answer, without their reasoning."""
     async def one(fork: Seat) -> str:
-        return spoken((await fork.ask(said, kind, group_key=key)).text)
+        return spoken((await fork.ask(said, kind, group_key=key, temperature=temperature)).text)
 
     return list(await seat.together(*(one(fork) for fork in await seat.fork(count))))
 

@@ -73,6 +73,7 @@ class Ask:
     shorter: Sequence[Sequence[Message]] = ()  # asked instead, the first one that has room, where `said` has none
     given: str | None = None  # the whole answer, where it is not sampled
     entropy: bool = False  # whether the answer has its entropy
+    temperature: float | None = None  # None: the run's
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Seat:
     tools: Tools  # the environment's
     facts: Heard  # what it told last
     key: str  # of the sample: the run's seed, the request and the sample's index
-    max_turns: int | None = None  # most calls of the policy
+    max_turns: int | None = None  # most calls of the policy after each other; a fork has what is left of them
     path: str = ""  # the number of the fork that made the seat, and its place in it
     turns: int = 0  # calls of the policy so far, those before forks included
     ended: str = ""  # why the sample is over; empty: it goes on, unless `max_turns` is reached
@@ -162,6 +163,7 @@ class Seat:
         self, said: Heard | Sequence[Message], kind: str = "answer", *, role: str = POLICY, tools: Tools | None = None,
         group_key: str | None = None, max_tokens: int | None = None, stop: Sequence[str] | None = None,
         shorter: Sequence[Sequence[Message]] = (), given: str | None = None, entropy: bool = False,
+        temperature: float | None = None,
     ) -> Answer:
         """Return the answer of one model call.
 
@@ -169,13 +171,16 @@ class Seat:
         conversation of their own. `tools` are those that the model's chat template shows; None: the environment's.
         `kind` and `group_key` are stored: statistics are over the calls of one key. `shorter` are messages to ask
         instead, in order, where the ones before have no room. `given` is the whole answer: the model samples nothing,
-        and its log-probabilities of that answer are stored. `entropy`: the answer has its mean entropy. Raises Over.
+        and its log-probabilities of that answer are stored. `entropy`: the answer has its mean entropy. `temperature`
+        is the call's own; None: the run's. A greedy evaluation stays greedy, and a call that is trained has the run's:
+        a group that asks otherwise is refused. Raises Over.
         """
         if role == POLICY and self.over:
             raise Over(self.reason)
         shown = (self.tools if tools is None else tools) if role == POLICY else []
         effect = Ask(
-            self, self._number(), said, kind, role, shown, group_key, max_tokens, stop, shorter, given, entropy)
+            self, self._number(), said, kind, role, shown, group_key, max_tokens, stop, shorter, given, entropy,
+            temperature)
         answer: Answer = await self._alone(effect)
         if role == POLICY:
             self._before[answer.number] = self.turns, self.last, self.facts

@@ -165,6 +165,16 @@ def _harness(spec: RunSpec) -> str:
     return spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
 
 
+def _temperatures(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """The trainer scores all tokens of a step at one temperature. Calls of evaluations may have one of their own."""
+    if builder(slots).from_rows or spec.harness is None or names.of_harness(spec.harness):
+        return []
+    params, ours = HARNESSES[spec.harness.name].params.model_validate(spec.harness.params), spec.sampling.temperature
+    return [Problem(f"harness.params.{name}", f"{own:g}", f"null or sampling.temperature, {ours:g}, because a step is "
+                    "trained at one temperature; a harness of eval.sources may have another")
+            for name, own in params.temperatures.items() if own != ours]
+
+
 def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
     readers = [slot for slot in ("advantage", "modulation") if needs(slots, slot) & {"rules", "steps"}]
     if not readers or names.of_source(spec.task, "task"):
@@ -286,7 +296,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
-    _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature,
-    roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
+    _temperatures, _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest,
+    roles.temperature, roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
     preferences.pace, preferences.outcomes, preferences.branches, stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""

@@ -52,8 +52,8 @@ def test_what_is_filled_in_is_not_filled_again() -> None:
 
 def test_its_calls_are_two_forks_beside_each_other_and_the_last_deliberation_is_the_action() -> None:
     own = seat()
-    play = Heavy().play(own, SHORT)
-    effect, calls = advanced(play), list[tuple[str, str, str | None]]()
+    play = Heavy().play(own, SHORT.model_copy(update={"temperature": 0.7}))
+    effect, calls = advanced(play), list[tuple[str, str, str | None, float | None]]()
     while not isinstance(effect, Finished):
         match effect:
             case Fork():
@@ -63,7 +63,7 @@ def test_its_calls_are_two_forks_beside_each_other_and_the_last_deliberation_is_
                 for one in effect.plays:
                     ask = advanced(one)
                     assert isinstance(ask, Ask)
-                    calls.append((ask.number, ask.kind, ask.group_key))
+                    calls.append((ask.number, ask.kind, ask.group_key, ask.temperature))
                     done = advanced(one, Answered(ask.number, f"<think>x</think>{ask.number}"))
                     assert isinstance(done, Finished)
                     results.append(done.result)
@@ -71,8 +71,8 @@ def test_its_calls_are_two_forks_beside_each_other_and_the_last_deliberation_is_
             case Act():
                 assert effect.action == "1.1.0"
                 effect = advanced(play, Taken(Heard([]), done=True))
-    assert calls == [("0.0.0", "attempt", "attempt"), ("0.1.0", "attempt", "attempt"), ("0.2.0", "attempt", "attempt"),
-                     ("1.0.0", "deliberate", f"{own.key}/0"), ("1.1.0", "deliberate", f"{own.key}/0")]
+    assert calls == [*((f"0.{place}.0", "attempt", "attempt", None) for place in range(3)),
+                     *((f"1.{place}.0", "deliberate", f"{own.key}/0", 0.7) for place in range(2))]
     assert own.reason == "done"
 
 

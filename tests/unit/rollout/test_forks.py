@@ -262,6 +262,49 @@ async def test_a_harness_hears_of_a_limit_and_may_end_in_its_own_way(
     assert (len(episode.calls), len(episode.steps)) == (1, 1)
 
 
+async def warm(seat: Seat) -> None:
+    first = await seat.ask(seat.opening, tools=[])
+    await seat.ask([*PROMPT, {"role": "assistant", "content": first.text}], tools=[], temperature=0.7)
+
+
+@pytest.mark.parametrize(("purpose", "ours", "used"), [("eval", 1.0, 0.7), ("eval", 0.0, 0.0), ("train", 0.7, 0.7)])
+async def test_a_call_may_have_a_temperature_of_its_own_and_greedy_stays_greedy(
+        own: Callable[[Callable[[Seat], Any]], None], purpose: str, ours: float, used: float) -> None:
+    own(warm)
+    script = Texts()
+    await every_played(Local(), script, claim(
+        sampling={"max_tokens": 64, "temperature": ours}, harness="own", purpose=purpose))
+    assert script.asked[-1][0].sampling == {"max_tokens": 64, "temperature": used}
+
+
+async def test_a_trained_call_at_another_temperature_is_refused(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    own(warm)
+    with pytest.raises(HarnessFailed, match=r"temperature 0\.7, expected 1: a step is trained at one temperature"):
+        await every_played(Local(), Texts(), GROUP)
+
+
+async def test_max_turns_bounds_each_chain_of_calls_and_not_the_forks_beside_each_other(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    async def wide(seat: Seat) -> None:
+        await seat.ask(seat.opening, tools=[])
+
+        async def on(fork: Seat) -> None:
+            while not fork.over:
+                await fork.ask(PROMPT, tools=[])
+
+        await seat.together(*(on(fork) for fork in await seat.fork(4)))
+        assert (seat.turns, seat.over) == (1, False)
+        await seat.ask(PROMPT, tools=[])
+        await seat.ask(PROMPT, tools=[])
+
+    own(wide)
+    [episode] = await every_played(Local(), Texts(), claim(
+        sampling={"max_tokens": 64}, harness="own", harness_params={"max_turns": 2}))
+    assert [one.number for one in episode.calls] == ["0", "1.0.0", "1.1.0", "1.2.0", "1.3.0", "2"]
+    assert episode.ended == "max_turns"
+
+
 async def raising(_: Seat) -> None:
     raise KeyError("lost")
 
