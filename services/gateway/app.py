@@ -31,6 +31,7 @@ from services.gateway.middleware.shares import TenantShare
 from services.gateway.routes import (
     audit,
     catalog,
+    collections,
     datasets,
     deletions,
     documentation,
@@ -48,8 +49,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, trajectories, grades, exports, models, datasets, uploads, deletions, catalog, usage, quotas,
-          keys, tenants, audit, health, documentation)
+ROUTES = (runs, events, collections, trajectories, grades, exports, models, datasets, uploads, deletions, catalog,
+          usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -286,6 +286,20 @@ def metrics(
         say(f"{series:<24} {'  '.join(f'{step}:{value:.4g}' for step, value in points)}")
 
 
+@app.command()
+def collections(
+    run: RunId, name: Annotated[str | None, typer.Argument(help="The collection whose items are shown.")] = None,
+    json: Json = False,
+) -> None:
+    """List what a run gathered while it trained, or the items of one collection as lines of JSON."""
+    with connection.client() as client:
+        if name is None:
+            rows(client.collections(run), ("name", "version", "versions", "items", "created_at"), json)
+            return
+        for item in every(client.collection_items, run_id=run, name=name):
+            say(item.model_dump_json())
+
+
 @app.command("matrix")
 def show_matrix(
     run: RunId, json: Json = False,

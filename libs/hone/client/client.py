@@ -17,6 +17,7 @@ import httpx
 from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
+from hone.client.collection_resources import Collection, CollectionItem
 from hone.client.deletion_resources import Deletion
 from hone.client.grade_resources import Regrades
 from hone.client.matrix import Matrix
@@ -224,6 +225,16 @@ class Client(Administration):
     def matrix(self, run_id: str, series: str = "sampled") -> Matrix:
         """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
         return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
+
+    def collections(self, run_id: str) -> list[Collection]:
+        """List what a run gathered while it trained, by name."""
+        return self._get(Page[Collection], rest_path("runs", run_id, "collections")).data
+
+    def collection_items(
+        self, run_id: str, name: str, limit: int = 100, after: str | None = None
+    ) -> Page[CollectionItem]:
+        """List the items of a run's collection, oldest first."""
+        return self._get(Page[CollectionItem], rest_path("runs", run_id, "collections", name), limit=limit, after=after)
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""

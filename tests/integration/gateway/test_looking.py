@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from psycopg import Connection
 
-from hone.client import Client
+from hone.client import Client, every
 from hone.client import errors as client_errors
 from hone.models import toy
 from hone.store import manifests
@@ -32,6 +32,32 @@ def test_the_newest_events(hone: Client, seeded: Seeded) -> None:
     newest = hone.events(seeded.run.id, limit=2, newest=True)
     assert [event.message for event in newest.data] == messages[-2:]
     assert newest.next is None
+
+
+def test_what_a_run_gathered_is_listed_and_paged_in_the_order_in_which_it_came(
+    hone: Client, other: Client, seeded: Seeded, postgres: TestDatabase,
+) -> None:
+    run = seeded.run.id
+    assert hone.collections(run) == []
+    with Connection.connect(postgres.owner_url) as connection:
+        for version in (2, 10):
+            connection.execute("INSERT INTO collections (run_id, tenant_id, name, version)"
+                               " SELECT id, tenant_id, 'pairs', %s FROM runs WHERE id = %s", [version, run])
+            for place in range(2):
+                connection.execute("INSERT INTO collection_items (run_id, tenant_id, name, version, place, body) SELECT"
+                                   " id, tenant_id, 'pairs', %s, %s, %s FROM runs WHERE id = %s",
+                                   [version, place, json.dumps({"at": [version, place]}), run])
+    [found] = hone.collections(run)
+    assert (found.name, found.version, found.versions, found.items) == ("pairs", 10, 2, 4)
+    paged = list(every(hone.collection_items, run_id=run, name="pairs", limit=3))
+    assert [(one.id, one.body) for one in paged] == [
+        (f"{version}.{place}", {"at": [version, place]}) for version in (2, 10) for place in range(2)]
+    with pytest.raises(client_errors.NotFound, match="no collection 'skills'"):
+        hone.collection_items(run, "skills")
+    with pytest.raises(client_errors.NotFound):
+        other.collections(run)
+    with pytest.raises(client_errors.NotFound):
+        other.collection_items(run, "pairs")
 
 
 def test_stored_samples_are_graded_again_by_what_is_stored_of_them(hone: Client, other: Client, seeded: Seeded) -> None:

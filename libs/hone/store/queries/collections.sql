@@ -16,3 +16,17 @@ FROM unnest(%(versions)s::int[], %(places)s::int[]) WITH ORDINALITY AS wanted (v
 JOIN collection_items i ON i.run_id = %(run_id)s AND i.name = %(name)s
     AND i.version = wanted.version AND i.place = wanted.place
 ORDER BY wanted.turn
+
+-- name: of_run
+-- Each collection with its newest version.
+SELECT c.name, max(c.version) AS version, count(*) AS versions, max(c.created_at) AS created_at,
+    (SELECT count(*) FROM collection_items i WHERE i.run_id = %(run_id)s AND i.name = c.name) AS items
+FROM collections c WHERE c.run_id = %(run_id)s GROUP BY c.name ORDER BY c.name
+
+-- name: known
+SELECT FROM collections WHERE run_id = %(run_id)s AND name = %(name)s LIMIT 1
+
+-- name: after
+SELECT version || '.' || place AS id, body FROM collection_items
+WHERE run_id = %(run_id)s AND name = %(name)s AND (version, place) > (%(version)s, %(place)s)
+ORDER BY version, place LIMIT %(limit)s
