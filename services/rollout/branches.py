@@ -169,41 +169,37 @@ class Prompt:
         return request.tokenizer.begun(self.added if request.ask.role == POLICY else [], request.prompt_ids)
 
 
-def prompt_of(episode: Episode, branch: Branch, ask: Ask) -> Prompt:
+async def prompt_of(episode: Episode, branch: Branch, ask: Ask) -> Prompt:
     """Return the prompt of a call, or of the first shorter one that has room. Raises Unreadable, and Over where none
     has.
     """
-    start = episode.start
     if not any(one.made for one in episode.branches.values()):
-        prompt = _prompt(start, branch, ask, unread=True)
-        start.check_room(prompt.request)
-        return prompt
-    for said in (ask.said, *ask.shorter):
-        prompt = _prompt(start, branch, replace(ask, said=said, shorter=()))
-        if start.fits(prompt.request):
-            return prompt
-    raise Over("max_context")
-
-
-def _prompt(start: GroupStart, branch: Branch, ask: Ask, unread: bool = False) -> Prompt:
-    """Return a prompt; `unread`: nobody knows yet whether its text is too long to be read."""
-    before, added = _conversation(start, branch, ask)
-    if unread:
-        start.check_characters(ask.role, added)
-    prompt = Prompt(_request(start, branch, ask, _ids(start, ask, before, added)), before, added)
-    if ask.given is None:
-        return prompt
-    return replace(prompt, request=replace(prompt.request, given=_given(prompt, ask.given)))
+        return await first_prompt(episode.start, branch, ask)
+    return await episode.start.tokenizers.work(_later, episode.start, branch, ask)
 
 
 async def first_prompt(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:
-    """Return the prompt of the first call of a group's samples, made with those of other groups. Raises Unreadable."""
+    """Return the prompt of a sample's first call, made with those of other groups. Raises Unreadable."""
     before, added = _conversation(start, branch, ask)
     start.check_characters(ask.role, added)
     ids = await start.tokenizers.first_prompt_ids(ask.role, added, ask.tools)
-    request = _request(start, branch, ask, ids)
-    start.check_room(request)
-    return Prompt(request, before, added)
+    prompt = Prompt(_request(start, branch, ask, ids), before, added)
+    if ask.given is not None:
+        prompt = await start.tokenizers.work(_with_given, prompt, ask.given)
+    start.check_room(prompt.request)
+    return prompt
+
+
+def _later(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:
+    for said in (ask.said, *ask.shorter):
+        asked = replace(ask, said=said, shorter=())
+        before, added = _conversation(start, branch, asked)
+        prompt = Prompt(_request(start, branch, asked, _ids(start, ask, before, added)), before, added)
+        if ask.given is not None:
+            prompt = _with_given(prompt, ask.given)
+        if start.fits(prompt.request):
+            return prompt
+    raise Over("max_context")
 
 
 def _request(start: GroupStart, branch: Branch, ask: Ask, ids: list[int]) -> CallRequest:
@@ -236,15 +232,16 @@ def _ids(start: GroupStart, ask: Ask, before: Made | None, added: list[Message])
             before.asked(tokenizer), call.prompt_ids, call.completion_ids, added, ask.tools)
 
 
-def _given(prompt: Prompt, text: str) -> list[int]:
-    """Return the ids of an answer that the harness gives, with the end of its turn. What the prompt began is no part
-    of them; a block of reasoning that it opened, and that the answer does not continue, is closed.
+def _with_given(prompt: Prompt, text: str) -> Prompt:
+    """Return the prompt of an answer that the harness gives: its ids end its turn. What the prompt began is no part of
+    them; a block of reasoning that it opened, and that the answer does not continue, is closed.
     """
-    tokenizer, begun = prompt.request.tokenizer, prompt.begun
+    request, begun = prompt.request, prompt.begun
     mark = opened(begun)
     text = text.removeprefix(begun) if text.startswith(begun) else f"\n{MARKS[mark]}\n\n{text}" if mark else text
-    with reading(prompt.request.ask.role):
-        return [*tokenizer.encode(text), tokenizer.eos_id]
+    with reading(request.ask.role):
+        ids = [*request.tokenizer.encode(text), request.tokenizer.eos_id]
+    return replace(prompt, request=replace(request, given=ids))
 
 
 def _last(branch: Branch) -> str:

@@ -5,7 +5,7 @@ A call is journaled before anything else sees it. A later claim of the same grou
 
 import itertools
 import math
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -18,6 +18,7 @@ from hone.text.model_text import ModelText
 from hone.text.stops import cut
 from hone.trajectory import journal
 from hone.trajectory.order import Role
+from hone.trajectory.packing import runs
 from hone.trajectory.records import Call, Scored, Step, Turn, VersionSpan
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim, ClaimLost
@@ -187,31 +188,6 @@ class Journal:
             yield place, one.claim.id in ours
 
 
-CallKey = tuple[int, int]
-"""A call's sample and its number in it."""
-
-
-@dataclass(frozen=True)
-class TeacherText:
-    """A sequence that a teacher scores: calls whose prompts each begin with everything before. `ids` follow the prompt.
-    """
-
-    prompt_ids: list[int]  # of the first call
-    ids: list[int]
-    completions: list[tuple[CallKey, int, int]]  # of each call: where in `ids` its completion starts and ends
-
-    def continues(self, call: Call) -> bool:
-        """Return whether a call's prompt begins with the whole text."""
-        text = [*self.prompt_ids, *self.ids]
-        return call.prompt_ids[:len(text)] == text
-
-    def extended(self, call: Call, key: CallKey) -> "TeacherText":
-        """Return the text with a call whose prompt begins with it."""
-        start = len(call.prompt_ids) - len(self.prompt_ids)
-        ids = [*call.prompt_ids[len(self.prompt_ids):], *call.completion_ids]
-        return TeacherText(self.prompt_ids, ids, [*self.completions, (key, start, len(ids))])
-
-
 class TeacherScorer:
     """Has engines score the policy's tokens under a group's teacher."""
 
@@ -224,23 +200,23 @@ class TeacherScorer:
         Scores depend on weights and ids alone: they are not journaled, and another attempt gets the same ones.
         Raises ClaimLost when the group is no longer ours.
         """
-        texts = [text for index, calls in enumerate(samples) for text in _teacher_texts(index, calls)]
-        teacher = claim.order.teacher
-        if teacher is None or not texts:
+        teacher, found = claim.order.teacher, [run for calls in samples for run in runs(calls)]
+        if teacher is None or not found:
             return list(samples)
-        scores = await self._retry.until_answered(claim, "the teacher", lambda: self._score(claim, teacher, texts))
-        return [[replace(call, scored=[scores[index, number]]) if (index, number) in scores else call
-                 for number, call in enumerate(calls)] for index, calls in enumerate(samples)]
+        scores = await self._retry.until_answered(claim, "the teacher", lambda: self._score(claim, teacher, found))
+        return [[replace(call, scored=[scores[id(call)]]) if id(call) in scores else call for call in calls]
+                for calls in samples]
 
-    async def _score(self, claim: Claim, teacher: Role, texts: list[TeacherText]) -> dict[CallKey, Scored]:
+    async def _score(self, claim: Claim, teacher: Role, texts: list[list[Call]]) -> dict[int, Scored]:
+        """Return the scores of runs of calls, which are scored as one text each, by the calls' identities."""
         version_id = claim.role_versions.get(TEACHER)
         if version_id is None:
             raise Unavailable(f"model {teacher.model_id} has no version that is live")
         response, _ = await scored(self._engines, inference_pb2.ScoreRequest(
             model_id=teacher.model_id, version_id=version_id, temperature=1.0, top_k=teacher.top_k,
-            items=[inference_pb2.ScoreItem(context_ids=text.prompt_ids, ids=text.ids) for text in texts]))
-        return {key: scored for text, item in zip(texts, response.items, strict=True)
-                for key, scored in _scores(text, item, version_id, teacher.top_k)}
+            items=map(_text, texts)))
+        return {id(call): _part(item, len(call.prompt_ids) - len(run[0].prompt_ids), call, version_id, teacher.top_k)
+                for run, item in zip(texts, response.items, strict=True) for call in run}
 
 
 async def scored(
@@ -271,24 +247,15 @@ def _problem(request: inference_pb2.ScoreRequest, response: inference_pb2.ScoreR
     return ""
 
 
-def _teacher_texts(index: int, calls: Sequence[Call]) -> Iterator[TeacherText]:
-    """Yield the sequences of a sample's policy calls: as few as possible, because calls that continue share one."""
-    text: TeacherText | None = None
-    for number, call in enumerate(calls):
-        if call.role != "policy":
-            continue
-        if text is not None and not text.continues(call):
-            yield text
-            text = None
-        text = (text or TeacherText(call.prompt_ids, [], [])).extended(call, (index, number))
-    if text is not None:
-        yield text
+def _text(run: list[Call]) -> inference_pb2.ScoreItem:
+    """Return all that follows the first prompt of a run of calls, to be scored."""
+    prompt, last = run[0].prompt_ids, run[-1]
+    return inference_pb2.ScoreItem(
+        context_ids=prompt, ids=[*last.prompt_ids[len(prompt):], *last.completion_ids])
 
 
-def _scores(
-    text: TeacherText, item: inference_pb2.ScoredItem, version_id: str, top_k: int
-) -> Iterator[tuple[CallKey, Scored]]:
-    for key, start, end in text.completions:
-        top = slice(start * top_k, end * top_k)
-        yield key, Scored(
-            TEACHER, version_id, list(item.logp[start:end]), list(item.top_ids[top]), list(item.top_logp[top]))
+def _part(item: inference_pb2.ScoredItem, start: int, call: Call, version_id: str, top_k: int) -> Scored:
+    """Return the scores of a call's completion, which begins at `start` of the text that was scored."""
+    end = start + len(call.completion_ids)
+    top = slice(start * top_k, end * top_k)
+    return Scored(TEACHER, version_id, list(item.logp[start:end]), list(item.top_ids[top]), list(item.top_logp[top]))

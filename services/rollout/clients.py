@@ -1,7 +1,7 @@
 """Clients of the simulation and the reward service. Requests that are made together go as one call."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -18,6 +18,7 @@ from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
 from services.rollout.retry import invalid
 
+Key = TypeVar("Key")
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 STATUSES = {number: name.removeprefix("GRADE_STATUS_").lower()
@@ -25,6 +26,8 @@ STATUSES = {number: name.removeprefix("GRADE_STATUS_").lower()
 """The words of `grades.status` for the protocol's numbers."""
 ANSWERS_PER_TIMEOUT = 256
 """The time limit of a call to the reward service grows by TIMEOUT_S for each so many answers."""
+GraderKey = tuple[str, str, str]
+"""Tenant, run, and the grader's JSON."""
 GRADING_CALLS = 16
 """Calls to one grader that run at a time. Answers that come meanwhile go together in the next one."""
 
@@ -37,18 +40,18 @@ class StepRefused(RuntimeError):
     """A known session refuses this step, and always will. The sample is masked."""
 
 
-class OfRuns(Generic[Item, Answer]):
-    """Batchers by run: the requests of a slow run hold up no other run's."""
+class OfRuns(Generic[Key, Item, Answer]):
+    """Batchers by run: the requests of a slow run hold up no other run's. The key may say more than the run."""
 
-    def __init__(self, make: Callable[[], Batcher[Item, Answer]]) -> None:
+    def __init__(self, make: Callable[[Key], Batcher[Item, Answer]]) -> None:
         self._make = make
-        self._made: dict[str, Batcher[Item, Answer]] = {}
+        self._made: dict[Key, Batcher[Item, Answer]] = {}
 
-    def of(self, run_id: str) -> Batcher[Item, Answer]:
-        if run_id not in self._made:
+    def of(self, key: Key) -> Batcher[Item, Answer]:
+        if key not in self._made:
             self._made = {known: one for known, one in self._made.items() if not one.idle}
-            self._made[run_id] = self._make()
-        return self._made[run_id]
+            self._made[key] = self._make(key)
+        return self._made[key]
 
 
 class SimulationHost:
@@ -57,7 +60,8 @@ class SimulationHost:
     def __init__(self, address: str, token: str) -> None:
         self._channel = channel(address, token)
         self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
-        self._steps = OfRuns[simulation_pb2.StepRequest, simulation_pb2.StepOutcome](lambda: Batcher(self._step))
+        self._steps = OfRuns[str, simulation_pb2.StepRequest, simulation_pb2.StepOutcome](
+            lambda _: Batcher(self._step))
 
     async def step(self, run_id: str, request: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
         """Take a step of a run. Raises grpc.aio.AioRpcError."""
@@ -81,8 +85,8 @@ class SimulationClient:
     def __init__(self, settings: Settings) -> None:
         self._address, self._token = settings.addresses.simulation, settings.stack_token
         self._hosts: dict[str, SimulationHost] = {}
-        self._resets = OfRuns[trajectory_pb2.Task, simulation_pb2.Session](
-            lambda: Batcher(self._reset, split=invalid))
+        self._resets = OfRuns[str, trajectory_pb2.Task, simulation_pb2.Session](
+            lambda _: Batcher(self._reset, split=invalid))
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
@@ -172,52 +176,35 @@ class GradingClient:
     def __init__(self, settings: Settings) -> None:
         self._channel = channel(settings.addresses.reward, settings.stack_token)
         self._stub = reward_pb2_grpc.RewardServiceStub(self._channel)
-        self._graders: dict[tuple[str, str, str], Batcher[GroupAnswers, list[reward_pb2.Grade]]] = {}
+        self._graders = OfRuns[GraderKey, GroupAnswers, list[reward_pb2.Grade]](
+            lambda key: Batcher(lambda batch: self._grade(key, batch), calls=GRADING_CALLS, split=invalid))
 
     async def grade(self, group: GroupAnswers, grader_json: str) -> list[reward_pb2.Grade]:
         """Return the grade of each sample, in order; the service stores them. Raises grpc.aio.AioRpcError."""
         if not group.samples:
             return []
         key = (group.claim.tenant_id, group.claim.run_id, grader_json)
-        if key not in self._graders:
-            self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
-            self._graders[key] = Batcher(
-                lambda batch: self._grade(key, batch), calls=GRADING_CALLS, split=invalid)
         with tracing.span("grade", samples=len(group.samples)):
-            return await self._graders[key].ask(group)
+            return await self._graders.of(key).ask(group)
 
     async def close(self) -> None:
         await self._channel.close(None)
 
     async def _grade(
-        self, key: tuple[str, str, str], batch: list[GroupAnswers]
+        self, key: GraderKey, batch: list[GroupAnswers]
     ) -> AsyncIterator[tuple[int, list[reward_pb2.Grade]]]:
         tenant_id, run_id, grader_json = key
         items = [item for group in batch for item in _items(group)]
         request = reward_pb2.GradeRequest(tenant_id=tenant_id, run_id=run_id, grader_json=grader_json, items=items)
-        grades = _BatchGrades(batch)
         timeout_s = TIMEOUT_S * (1 + len(items) / ANSWERS_PER_TIMEOUT)
+        owners = [(place, index) for place, group in enumerate(batch) for index in range(len(group.samples))]
+        grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
         async for response in self._stub.GradeStream(reward_pb2.GradeStreamRequest(request=request), timeout=timeout_s):
-            for place, complete in grades.add(response):
-                yield place, complete
-
-
-class _BatchGrades:
-    """Grades of a batch of groups that arrive one by one. A group is complete when all its samples have a grade."""
-
-    def __init__(self, batch: Sequence[GroupAnswers]) -> None:
-        self._owners = [(place, index) for place, group in enumerate(batch) for index in range(len(group.samples))]
-        self._grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
-        self._sizes = [len(group.samples) for group in batch]
-
-    def add(self, response: reward_pb2.GradeStreamResponse) -> Iterator[tuple[int, list[reward_pb2.Grade]]]:
-        """Yield each group that is complete now: its place in the batch, and its grades in order."""
-        for item, grade in zip(response.places, response.grades, strict=True):
-            place, index = self._owners[item]
-            grades = self._grades[place]
-            grades[index] = grade
-            if len(grades) == self._sizes[place]:
-                yield place, [grades[each] for each in range(self._sizes[place])]
+            for item, grade in zip(response.places, response.grades, strict=True):
+                place, index = owners[item]
+                grades[place][index] = grade
+                if len(grades[place]) == len(batch[place].samples):
+                    yield place, [grades[place][each] for each in range(len(grades[place]))]
 
 
 def score(grade: reward_pb2.Grade) -> float | None:

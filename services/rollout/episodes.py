@@ -39,10 +39,14 @@ class Episodes:
             play for _, play in begun]
         try:
             effects = await self._begin(start, episodes, plays)
-            await together(self._sample(*one) for one in zip(episodes, plays, effects, strict=True) if not _over(*one))
+            await together(self._sample(*one) for one in zip(episodes, plays, effects, strict=True)
+                           if not isinstance(one[2], Finished))
         finally:
             for play in plays:
                 play.close()
+        for episode in episodes:
+            if not episode.ended:
+                episode.end(episode.trunk.seat.reason or "left")
         return await start.tokenizers.work(with_contexts, episodes) if start.contexts else episodes
 
     async def worlds(self, start: GroupStart, episodes: Sequence[Episode]) -> dict[int, str]:
@@ -94,7 +98,6 @@ class Episodes:
         """Play one sample from an effect on to its end."""
         try:
             await self._on(episode, play, effect)
-            episode.end(episode.trunk.seat.reason or "left")
         except (Diverged, StepRefused) as error:
             episode.end("diverged" if isinstance(error, Diverged) else "refused", str(error))
 
@@ -135,7 +138,7 @@ class Episodes:
     async def _answer(self, episode: Episode, ask: Ask) -> Answer:
         """Return the answer of a call: the journaled one, or a new one. Raises Diverged when that asks otherwise."""
         branch = episode.branches[ask.seat.path]
-        prompt = await episode.start.tokenizers.work(prompt_of, episode, branch, ask)
+        prompt = await prompt_of(episode, branch, ask)
         kept = episode.start.claim.journaled.get((episode.index, ask.number))
         if kept is None:
             call = await self._sampler.next_call(prompt.request, episode.index, branch.fresh)
@@ -221,13 +224,6 @@ def _begun(
         episode.end("diverged", str(error))
         return Finished()
     return _onward(episode, play, answer)
-
-
-def _over(episode: Episode, play: Play, effect: Effect | Finished) -> bool:  # noqa: ARG001
-    """End a sample whose play has finished; return whether it has."""
-    if isinstance(effect, Finished) and not episode.ended:
-        episode.end(episode.trunk.seat.reason or "left")
-    return bool(episode.ended)
 
 
 def _step(index: int, call: int, action: str, response: simulation_pb2.StepResponse) -> Step:

@@ -218,11 +218,6 @@ def _versions(graded: GradedGroup) -> list[str]:
     return sorted({span.version_id for call in calls for span in call.versions})
 
 
-def policy_calls(trajectory: Trajectory) -> list[Call]:
-    """Return the policy's calls; all calls if the policy made none."""
-    return [call for call in trajectory.calls if call.role == "policy"] or trajectory.calls
-
-
 async def _index(
     transaction: AsyncTransaction, tenant_id: str, run_id: str, part: str, stored: list[tuple[int, Trajectory]]
 ) -> None:
@@ -230,12 +225,13 @@ async def _index(
     trajectories = [trajectory for _, trajectory in stored]
     completions = [sum(len(call.completion_ids) for call in one.calls) for one in trajectories]
     prompts = [sum(len(call.prompt_ids) for call in one.calls) for one in trajectories]
-    last = [policy_calls(one)[-1] for one in trajectories]
+    last = [answering(one.calls) for one in trajectories]
     await transaction.run(
         "trajectories.add", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
         group_ids=[one.group_id for one in trajectories], indices=[one.index for one in trajectories],
         prompt_tokens=prompts,
-        completion_tokens=[sum(len(call.completion_ids) for call in policy_calls(one)) for one in trajectories],
+        completion_tokens=[sum(len(call.completion_ids) for call in one.calls if call.role == "policy")
+                           for one in trajectories],
         finish_reasons=[call.finish_reason for call in last],
         statuses=[one.status for one in trajectories], scores=[one.score for one in trajectories],
         previews=[call.text[:PREVIEW].replace("\0", "") for call in last])

@@ -82,22 +82,18 @@ class GroupStart:
         judges = "verified" in json.loads(seen.item_json or "{}")
         return seen.turns_left == 1 and not seen.HasField("ask") and not judges
 
-    def seat(self, index: int) -> Seat:
-        """Return the first seat of a sample."""
+    def begun(self, index: int) -> tuple[Seat, Coroutine[Any, Any, None]]:
+        """Return a sample's first seat and its play."""
         key = f"{self.claim.order.seed}/{self.claim.order.request}/{index}"
-        return Seat(self.said, self.tools, self.heard, key, self.params.max_turns)
+        seat = Seat(self.said, self.tools, self.heard, key, self.params.max_turns)
+        return seat, self._play(seat)
 
-    async def play(self, seat: Seat) -> None:
+    async def _play(self, seat: Seat) -> None:
         """Play a sample: first a role that the environment asks speaks, then the harness plays."""
         if self.session.observation.HasField("ask"):
             heard = await seat.answered(question(self.session.observation))
             seat.opening = [*seat.opening, *heard.messages]
         await self.harness.play(seat, self.params)
-
-    def begun(self, index: int) -> tuple[Seat, Coroutine[Any, Any, None]]:
-        """Return a sample's seat and its play."""
-        seat = self.seat(index)
-        return seat, self.play(seat)
 
     def readable(self, said: Sequence[Message]) -> list[Message]:
         """Return messages of a harness as the policy's model can read them.

@@ -28,6 +28,8 @@ PROCESSES, IDLE_S = 32, 60.0
 """Most processes of tokenizers, and how long an unused one is kept."""
 
 Answer = TypeVar("Answer")
+Outcome = tuple[Any, Exception | None]
+"""What some work has returned, and the exception that it has raised instead."""
 VersionKey = tuple[str, str | None]
 """Id of a model and of its version; without a version its newest live one."""
 Manifest = tuple[str, dict[str, Any]]
@@ -47,14 +49,6 @@ def reading(role: str) -> Iterator[None]:
         raise Unreadable(f"{role}'s tokenizer refuses: {error}") from error
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What some work has returned, or the exception that it has raised."""
-
-    answer: Any = None
-    error: Exception | None = None
-
-
 class TextThread:
     """A thread that waits for the processes of one run's tokenizers, where it holds up no other run."""
 
@@ -66,10 +60,10 @@ class TextThread:
 
     async def work(self, do: Callable[[], Answer]) -> Answer:
         """Return what `do` returns, or raise what it raises. Groups that ask together go on together."""
-        outcome = await self._jobs.ask(do)
-        if outcome.error is not None:
-            raise outcome.error
-        found: Answer = outcome.answer
+        found: Answer
+        found, error = await self._jobs.ask(do)
+        if error is not None:
+            raise error
         return found
 
     async def prompt_ids(self, tokenizer: ModelText, messages: Sequence[Message], tools: Tools) -> list[int]:
@@ -107,9 +101,9 @@ def _outcomes(jobs: list[Callable[[], Any]]) -> list[Outcome]:
     found = list[Outcome]()
     for job in jobs:
         try:
-            found.append(Outcome(job()))
+            found.append((job(), None))
         except Exception as error:
-            return [*found, Outcome(error=error)]
+            return [*found, (None, error)]
     return found
 
 

@@ -147,19 +147,25 @@ def rows(trajectory: Trajectory) -> list[Row]:
 
     Raises Unpackable when a prompt is empty: the first token of the completion could not be predicted.
     """
-    runs: list[list[Call]] = []
-    text: list[int] = []
     for call in trajectory.calls:
+        if call.role == "policy" and not call.prompt_ids:
+            raise Unpackable(f"trajectory {trajectory.group_id}/{trajectory.index} call {call.index}: empty prompt")
+    return [row for row in map(_row, runs(trajectory.calls)) if row.trained]
+
+
+def runs(calls: Iterable[Call]) -> list[list[Call]]:
+    """Return the policy's calls in runs: each prompt of a run begins with all of the call before it."""
+    found: list[list[Call]] = []
+    text: list[int] = []
+    for call in calls:
         if call.role != "policy":
             continue
-        if not call.prompt_ids:
-            raise Unpackable(f"trajectory {trajectory.group_id}/{trajectory.index} call {call.index}: empty prompt")
-        if runs and call.prompt_ids[:len(text)] == text:
-            runs[-1].append(call)
+        if found and call.prompt_ids[:len(text)] == text:
+            found[-1].append(call)
         else:
-            runs.append([call])
+            found.append([call])
         text = call.prompt_ids + call.completion_ids
-    return [row for row in map(_row, runs) if row.trained]
+    return found
 
 
 def spans(trajectories: Sequence[Trajectory]) -> Spans:

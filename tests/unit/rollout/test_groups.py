@@ -13,7 +13,7 @@ from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, score
-from services.rollout.groups import policy_calls, trajectory, with_scores
+from services.rollout.groups import trajectory, with_scores
 from services.rollout.start import GroupStart
 from tests.unit.trajectory import samples
 
@@ -88,7 +88,7 @@ def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke
     made = [Made(cast(Ask, None), call, None, []) for call in calls]
     episode = Episode(start, 0, {"": Branch(seat, made=made)}, "{}", calls=calls, ended="done")
     assert answering(episode.calls).text == "a"
-    assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
+    assert answering(trajectory(episode, {}, calls, None).calls).text == "a"
 
 
 def made_call(role: str, text: str) -> Call:
