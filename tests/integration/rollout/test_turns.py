@@ -1,12 +1,14 @@
 """Groups of several turns: a role is asked once for each question, and a refused step masks its sample."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from hone.api import inference_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.models import toy
@@ -134,6 +136,52 @@ async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
         assert sample.calls[:2] == [before[sample.index, number].call for number in ("0", "1")]
         assert [any(call.train_mask) for call in sample.calls] == [True, False, True]
         assert [step.action for step in sample.steps] == [call.text for call in sample.calls]
+        assert (sample.ended, sample.status) == ("done", "ok")
+
+
+SORTING = {"environment": "sort_turns", "seed": 3, "item": None, "params": {"digits": 2, "slack": 1}}
+PLAYED_AGAIN = {"library": {"7": "=="}, "call": "+", "branches": 1, "retrieve": 0.0, "describe": False}
+GIVEN = [*TOKENIZER.encode("+ 7"), TOKENIZER.eos_id]
+
+
+async def test_a_turn_that_is_played_again_is_not_asked_for_again(
+        run: Run, peers: Peers, settings: Settings, open_worker: Open) -> None:
+    forced, goes_on, scored = asyncio.Event(), asyncio.Event(), peers.inference.Score
+
+    async def score(request: inference_pb2.ScoreRequest, context: Any) -> inference_pb2.ScoreResponse:
+        if list(request.items[0].ids) == GIVEN:
+            forced.set()
+            await goes_on.wait()
+        return await scored(request, context)
+
+    await peers.stop()
+    peers.simulation = Simulation("", Sessions())  # type: ignore[assignment]
+    peers.inference.Score = score  # type: ignore[method-assign]
+    await peers.start(peers.address)
+    run.request(1, n=2, task=SORTING, task_hash="", harness="skills", harness_params=PLAYED_AGAIN)
+    first = await open_worker()
+    work = asyncio.create_task(first.work())
+    await forced.wait()
+    before = journaled(run)
+    await first.close()
+    await asyncio.wait([work])
+    assert {(index, number) for index in range(2) for number in "012"} <= before.keys()
+    goes_on.set()
+    await (await open_worker()).work()
+    assert (run.states(), run.groups()[0]["attempt"]) == (["ready"], 2)
+    made = Counter((one.noise.request, one.noise.call) for one in peers.inference.requests)
+    assert max(count for (request, _), count in made.items() if "/3." not in request) == 1, "trunks are kept"
+    for sample in trajectories(run, settings):
+        calls = {call.number: call for call in sample.calls}
+        assert [calls[number] for number in "01"] == [before[sample.index, number].call for number in "01"]
+        skip, invoke = calls["3.0.0"], calls["4.0.0"]
+        assert [calls[number].entropy for number in "012"] + [invoke.entropy] == [0.5] * 3 + [None]
+        assert (skip.kind, invoke.kind, skip.prompt_ids, skip.parent) == (
+            "skip", "invoke", invoke.prompt_ids, invoke.parent)
+        assert skip.prompt_ids == calls[invoke.notes["branch"]["before"]].prompt_ids
+        assert (invoke.completion_ids, invoke.logp_sample) == (GIVEN, [-id / 8 for id in GIVEN])
+        assert [(span.version_id, span.tokens) for span in invoke.versions] == [(run.version_id, len(GIVEN))]
+        assert (invoke.notes["skill"], invoke.notes["status"]) == ("7", "completed")
         assert (sample.ended, sample.status) == ("done", "ok")
 
 
