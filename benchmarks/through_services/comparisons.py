@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, kinds, lessons, schemas, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
-from benchmarks.through_services.curves import GROUPS, ROLLOUTS
+from benchmarks.through_services.curves import GROUPS, HARMFUL, ROLLOUTS
 from benchmarks.through_services.starts import ATTEMPTS, HINT
 
 STEPS, EVALUATED = 40, {"prompts": 512, "every": 8}
@@ -170,6 +170,33 @@ HEAVYSKILL = Comparison(
     "that it begins below the vote (0.24 against 0.42). Longer runs were not tried.")
 
 
+def _calls_skills(algorithm: Mapping[str, Any], samples: int = 8) -> Spec:
+    return {
+        "model": {"base": "calling"}, "task": skill_points.TASK, "harness": skill_points.HARNESS,
+        "grader": skill_points.GRADER, "algorithm": algorithm,
+        "batch": {"prompts": 16, "samples": samples, "minibatches": 2, "epochs": 4}, "steps": 6,
+        "sampling": {"max_tokens": skill_points.MAX_TOKENS}, "optimizer": {"lr": 2e-4},
+        "eval": {"prompts": 192, "every": 3}, "snapshot_every": 6}
+
+
+def _selskill(branches: int, episode_pairs: int) -> Spec:
+    builder = {"name": "selskill", "params": {"branches": branches, "episode_pairs": episode_pairs}}
+    return _calls_skills({"preset": "selskill", "builder": builder, "modulation": {
+        "name": "selskill", "params": {"beta": 1.0}}}, samples=8 // (1 + branches))
+
+
+SELSKILL = Comparison(
+    "selskill.md (b)", "Four points in a row, and a skill that helps at some and harms at others: do pairs of one turn "
+    "with and without the skill teach when to call it, better than pairs of whole episodes and than GRPO? A step has "
+    "128 rollouts in each arm; an episode with one branched turn counts as two.",
+    {"grpo": _calls_skills(_GRPO), "episode pairs": _selskill(0, 2), "step pairs": _selskill(1, 0),
+     "both": _selskill(1, 2)},
+    (*_above("both", "grpo"), *_above("both", "episode pairs"), *_above("both", "step pairs"),
+     Direction("episode pairs", "both", HARMFUL), Direction("episode pairs", "step pairs", HARMFUL),
+     Direction("grpo", "both", HARMFUL), Direction("both", START, "sampled")),
+    figures=(HARMFUL,))
+
+
 TRUST_SQL = Comparison(
     "trust-sql.md", "Questions about databases whose tables have to be asked for: does a second reward, for the "
     "proposed schema on the tokens before it, teach more than the result and the format alone?",
@@ -247,6 +274,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "aopd": AOPD,
     "scope": SCOPE,
     "heavyskill": HEAVYSKILL,
+    "selskill": SELSKILL,
     "trust_sql": TRUST_SQL,
     "internalization": INTERNALIZATION,
     "rdpo": RDPO,

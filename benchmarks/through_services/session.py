@@ -104,8 +104,14 @@ class Session:
 
 
 def trained_calls(spec: Spec) -> int:
-    """Return how many calls of a sample are trained, each by itself."""
-    return int(spec.get("harness", {}).get("params", {}).get("deliberations", 1))
+    """Return as how many rollouts a sample counts: calls that are trained each by itself, and branches of its turns.
+
+    The two continuations of a branch count as one rollout, because they begin half-way on average.
+    """
+    algorithm = spec.get("algorithm", {})
+    builder = algorithm.get("builder", {}) if isinstance(algorithm, dict) else {}
+    return int(spec.get("harness", {}).get("params", {}).get("deliberations", 1)) + int(
+        builder.get("params", {}).get("branches", 0))
 
 
 def supervised(name: str, start: Start, base: str) -> Spec:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import doors, judging, kinds, lessons, schemas, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import Row, Start
 
 HINT = "({answer})"
@@ -52,6 +52,10 @@ def _exploring(steps: int) -> Iterable[Row]:
 
 def _advised(steps: int) -> Iterable[Row]:
     return lessons.demonstrations(_ROWS * steps, careless=0.2, share=0.4)
+
+
+def _calling(steps: int) -> Iterable[Row]:
+    return skill_points.demonstrations(_ROWS * steps)
 
 
 def _three_kinds(steps: int) -> Iterable[Row]:
@@ -110,6 +114,13 @@ STARTS: Mapping[str, Start] = {
         fields={"sampling": {"max_tokens": lessons.MAX_TOKENS}, "harness": {"name": "chat"},
                 "chat": {"control_tokens": True},  # the ends of earlier actions
                 "eval": {"prompts": 128, "every": 200, "source": lessons.TASK}}),
+    "calling": Start(
+        "passes four points; calls the skill in 85 of 100 cases where it looks relevant, and in 45 where it does not, "
+        "whether or not it is useful",
+        partial(_calling, 60), 60, skill_points.TASK, policy=skill_points.POLICY,
+        fields={"sampling": {"max_tokens": skill_points.MAX_TOKENS}, "harness": skill_points.HARNESS,
+                "chat": {"control_tokens": True},  # the ends of earlier answers
+                "eval": {"prompts": 192, "every": 60, "source": skill_points.TASK}}),
     "three_kinds": Start(
         "as careless with four digits; a second task answered with four random digits, a third one with one to six",
         partial(_three_kinds, 150), 150, sorting.TASK,

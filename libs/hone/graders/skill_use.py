@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Names, Result, all_names
-from hone.graders.sample import Conversation, Reads, Sample
+from hone.graders.sample import Conversation, Item, Reads, Sample
 
 _FIGURES = frozenset({"calls", "execution_precision", "steps"})
 
@@ -17,6 +17,8 @@ class SkillUseParams(GraderParams):
 
     type: Literal["skill_use"] = Field(description="Name of the grader.")
     grader: dict[str, Any] = Field({"type": "environment"}, description="JSON of the grader that gives the score.")
+    facts: list[str] = Field([], max_length=16, description="Numbers in the task's item, as the episode left it, that "
+                             "are components, too.")
 
 
 def inner(params: SkillUseParams) -> dict[str, dict[str, Any]]:
@@ -24,12 +26,12 @@ def inner(params: SkillUseParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_sample(sample: Sample, params: SkillUseParams, judge: Judge) -> Result:  # noqa: ARG001
+def grade_sample(sample: Sample, params: SkillUseParams, judge: Judge) -> Result:
     """Return the other grader's result with components of the episode, without what was played from its turns again.
 
     calls: attempted calls of skills; execution_precision: the share of them that completed, missing without one; it
     says whether calls are valid, not whether they are needed; steps: of the environment. Raises InvalidSpec without a
-    conversation.
+    conversation, and where a fact is no number.
     """
     if sample.conversation is None:
         raise InvalidSpec("found no conversation, expected the calls of a sample")
@@ -37,7 +39,15 @@ def grade_sample(sample: Sample, params: SkillUseParams, judge: Judge) -> Result
     result = judge("grader", replace(sample, conversation=trunk))
     if result.score is None:
         return result
-    return replace(result, components={**result.components, **_figures(trunk)})
+    return replace(result, components={
+        **result.components, **_figures(trunk), **{name: _fact(sample.item, name) for name in params.facts}})
+
+
+def _fact(item: Item, name: str) -> float:
+    value = item.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidSpec(f"item.{name}: found {value!r}, expected a number, because facts names it")
+    return float(value)
 
 
 def _trunk(whole: Conversation) -> Conversation:
@@ -53,9 +63,9 @@ def _figures(trunk: Conversation) -> dict[str, float]:
     return {**figures, "execution_precision": statuses.count("completed") / len(statuses)} if statuses else figures
 
 
-def components(params: SkillUseParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
+def components(params: SkillUseParams, of_inner: Mapping[str, Names]) -> Names:
     """Return its own, and those of the other grader."""
-    return of_inner["grader"] | _FIGURES
+    return of_inner["grader"] | _FIGURES | frozenset(params.facts)
 
 
 def bounds(params: SkillUseParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001

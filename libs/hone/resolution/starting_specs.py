@@ -21,6 +21,7 @@ _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}),
     **{preset: ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}) for preset in ("hian", "duca")},
     "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}), "pgpo": ("table_questions", {}),
+    "selskill": ("skill_points", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
 
@@ -40,6 +41,8 @@ _ADDED: dict[str, Fields] = {
     **{preset: {"contexts": {"privileged": [{"text": _HINT}]}} for preset in ("sdar", "rlsd")},
     "hipif": {"harness": {"name": "folding"}},
     "heavyskill": {"harness": {"name": "heavy", "params": {"attempts": 4}}},
+    "selskill": {"harness": {"name": "skills", "params": {"library": {"aid": ""}, "retrieve": 0.0}},
+                 "grader": {"type": "skill_use"}},
 }
 """Preset -> fields that it needs besides its task and grader."""
 

@@ -47,6 +47,14 @@ def test_what_was_played_again_from_a_turn_does_not_count() -> None:
     assert (inner.score, set(inner.turns), inner.components["answer"]) == (1.0, {"0"}, 1.0)
 
 
+def test_numbers_in_the_item_are_components_where_the_grader_names_them() -> None:
+    result = graded({"0": COMPLETED}, {"verified": 1.0, "harmful": 2}, facts=["harmful"])
+    assert result.components["harmful"] == 2.0
+    assert graded({"0": COMPLETED}, {"verified": 1.0, "harmful": True}, facts=["harmful"]).status is Status.INVALID_SPEC
+    assert graded({"0": COMPLETED}, facts=["other"]).status is Status.INVALID_SPEC
+    assert "harmful" in spec(json.dumps({"type": "skill_use", "facts": ["harmful"]})).components
+
+
 def test_a_sample_without_a_score_stays_without_one() -> None:
     assert graded({"0": COMPLETED}, {}).status is Status.INVALID_SPEC
 

@@ -1,4 +1,5 @@
-"""Every preset that samples, at its edges: rewards of any kind, cut-off and masked samples, several updates a step."""
+"""Every preset that trains on rewards, at its edges: rewards of any kind, cut-off and masked samples, several updates.
+"""
 
 import math
 from dataclasses import replace
@@ -7,13 +8,14 @@ import pytest
 import torch
 
 from hone.algorithms.presets import PRESETS, builder_of, supervised, unmet
-from hone.algorithms.slots import method, needs
+from hone.algorithms.slots import BUILDERS, method, needs
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.records import Span
 from tests.unit.learner.test_learner import learner
 from tests.unit.trajectory.samples import of_kinds, random_episodes, with_teacher
 
-NAMES = sorted(name for name in PRESETS if unmet(name) is None and not supervised(AlgorithmSpec(preset=name)))
+NAMES = sorted(name for name in PRESETS if unmet(name) is None and not supervised(AlgorithmSpec(preset=name))
+               and not BUILDERS[builder_of(AlgorithmSpec(preset=name))].makes_pairs)
 TAUGHT = {"opd", "aopd", "scope", "sdar"}
 """Presets that learn from a teacher even if all rewards are equal."""
 UNSCALED = {"dr_grpo", "rloo", "gigpo"}

@@ -30,7 +30,8 @@ def plan(rewards, algorithm=None, **changes):
               for group, values in rewards.items()]
     slots = resolve(AlgorithmSpec.model_validate(algorithm or {}))
     name = slots["builder"]["name"]
-    builder = name if BUILDERS[name].from_rows else "rollouts"  # as the driver plans a step of samples
+    given = BUILDERS[name].from_rows or BUILDERS[name].makes_pairs
+    builder = name if given else "rollouts"  # as the driver plans a step of samples
     fields = {"n": 1, "builder": builder, "parts": [], "lr": 1e-3, "clip_norm": 1.0,
               "temperature": 1.0, "max_tokens": 16, **changes}
     return StepPlan(groups=groups, slots=slots, **fields)
