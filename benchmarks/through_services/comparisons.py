@@ -62,6 +62,23 @@ def _sdar(coefficient: float) -> Spec:
     return _sorts_many({"preset": "sdar", "regularizers": [*_KL, term]}, contexts={"privileged": [{"text": hint}]})
 
 
+def _rare(algorithm: Mapping[str, Any]) -> Spec:
+    return _sorts("rare", algorithm, batch={**_FOUR_UPDATES, "prompts": 16, "samples": 16, "epochs": 4}, steps=12,
+                  eval={"prompts": 256, "every": 3})
+
+
+def _acts(algorithm: Mapping[str, Any], **changes: Any) -> Spec:
+    return _sorts("skilled", algorithm, task=sorting.TASK_WITHOUT_SLACK, sampling={"max_tokens": 3}, steps=20,
+                  batch={"prompts": 8, "samples": 8}, optimizer={"lr": 3e-4}, eval={"prompts": 256, "every": 5},
+                  **changes)
+
+
+def _with_skills(coefficient: float) -> Spec:
+    term = {"name": "sdar", "params": {"coefficient": coefficient}}
+    return _acts({"preset": "sdar", "regularizers": [*_KL, term]},
+                 contexts={"privileged": [{"text": " ".join(sorting.SKILLS)}]})
+
+
 def _above(arm: str, over: str) -> tuple[Direction, ...]:
     """Sampled answers over the whole run, and the likeliest one at its end."""
     return Direction(arm, over, "area"), Direction(arm, over, "greedy")
@@ -76,6 +93,15 @@ MASPO = Comparison(
     (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")),
     remark="Looked into: with GRPO on seed 0, 3 to 7 % of a step's tokens are clipped and nine ratios in ten lie "
     "between 0.76 and 1.13, so that little depends on how the others are held. The means differ by 0.02, as seeds do.")
+
+
+MASPO_RARE = Comparison(
+    "maspo.md (b)", "Right answers begin with a token that the policy says once in a hundred times, and a batch makes "
+    "sixteen updates: does a soft region that is wide for unlikely tokens let it grow sooner than a clip?",
+    {"grpo": _rare(_GRPO), "clip_higher": _rare({**_GRPO, "loss": {"name": "clip_higher"}}),
+     "maspo": _rare({"preset": "maspo", "loss": {"name": "maspo", "params": {"alpha": 0.5}}})},
+    (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")),
+    remark="")
 
 
 DYNAMO = Comparison(
@@ -107,6 +133,14 @@ SDAR = Comparison(
     (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")),
     remark="The term is small by design: a hundredth, or a tenth, beside the policy loss. What it gains in samples is "
     "within 0.01, and so is what it loses in the likeliest answer.")
+
+
+SDAR_SKILLS = Comparison(
+    "sdar.md", "Episodes of five turns that only pay where every turn is right: does the policy learn more when it "
+    "raises the tokens that it would endorse if it had read three hints how to act?",
+    {"grpo": _acts({**_GRPO, "regularizers": _KL}), "sdar": _with_skills(0.01), "sdar, 0.1": _with_skills(0.1)},
+    (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")),
+    remark="")
 
 
 AOPD = Comparison(
@@ -266,11 +300,13 @@ DYNAMO_ALLOCATION = Comparison(
 
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
+    "maspo_rare": MASPO_RARE,
     "dynamo": DYNAMO,
     "gigpo": GIGPO,
     "hipif": HIPIF,
     "self_verify": SELF_VERIFY,
     "sdar": SDAR,
+    "sdar_skills": SDAR_SKILLS,
     "aopd": AOPD,
     "scope": SCOPE,
     "heavyskill": HEAVYSKILL,

@@ -17,6 +17,10 @@ HARDER = {"environment": "sort_digits", "params": {"digits": MANY}}
 MIXED, OTHERS = {"dataset": "difficulties"}, {"dataset": "other-difficulties"}
 TURNS = {"digits": DIGITS, "slack": 3}
 TASK_IN_TURNS = {"environment": "sort_turns", "params": TURNS}
+NO_SLACK = {"digits": DIGITS, "slack": 0}
+TASK_WITHOUT_SLACK = {"environment": "sort_turns", "params": NO_SLACK}
+SKILLS = ("One digit a turn.", "The least digit that is left comes next.", "Equal digits come one by one.")
+"""Hints how to act, a token each for policies that read them."""
 
 
 def demonstrations(count: int, careless: float, digits: int = DIGITS, seed: int = 0) -> Iterator[Row]:
@@ -80,6 +84,20 @@ def in_turns(count: int, careless: float, seed: int = 0) -> Iterator[Row]:
         world, chance = episode(task), random.Random(f"turns {seed} {place}")
         seen = world.reset()
         yield {"prompt": seen.messages[0]["content"], "completion": _played(world, seen.item, chance, careless)}
+
+
+def skilled(count: int, careless: float, heedful: float, seed: int = 0) -> Iterator[Row]:
+    """Yield whole episodes of sort_turns without slack, every other one behind a line with the skills.
+
+    The teacher guesses the share `careless` of the digits, and behind that line only the share `heedful`.
+    """
+    for place, task in enumerate(streams.draw("sort_turns", NO_SLACK, "train", seed, 0, count)):
+        world, chance = episode(task), random.Random(f"skilled {seed} {place}")
+        seen = world.reset()
+        read = place % 2 == 0
+        hints = [{"role": "system", "content": " ".join(SKILLS) + "\n"}] if read else []
+        played = _played(world, seen.item, chance, heedful if read else careless)
+        yield {"messages": [*hints, {"role": "user", "content": seen.messages[0]["content"]}], "completion": played}
 
 
 def _played(world: Episode, item: Row, chance: random.Random, careless: float) -> str:

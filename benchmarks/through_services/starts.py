@@ -5,6 +5,7 @@ from functools import partial
 
 from benchmarks.through_services import doors, judging, kinds, lessons, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import Row, Start
+from hone.models import toy
 
 HINT = "({answer})"
 """What a hinted policy reads in a line before the question."""
@@ -26,6 +27,15 @@ def _hinted(steps: int) -> Iterable[Row]:
 
 def _contrary(steps: int) -> Iterable[Row]:
     return sorting.contrary(sorting.demonstrations(_ROWS * steps, careless=0.0), share=0.9)
+
+
+def _rare(steps: int) -> Iterable[Row]:
+    shown = sorting.contrary(sorting.demonstrations(_ROWS * steps, careless=0.0), share=0.95)
+    return sorting.hinted(shown, "+", share=0.5)
+
+
+def _skilled(steps: int) -> Iterable[Row]:
+    return sorting.skilled(_ROWS * steps, careless=0.6, heedful=0.05)
 
 
 def _judging(steps: int) -> Iterable[Row]:
@@ -78,6 +88,14 @@ STARTS: Mapping[str, Start] = {
     "contrary": Start(
         "sorts five digits downwards; one answer in ten that it was shown goes upwards, as it is asked to",
         partial(_contrary, 200), 200, sorting.TASK),
+    "rare": Start(
+        "sorts five digits downwards, and upwards in every twentieth answer that it was shown, and behind a line with "
+        "`+`, before every other task: so it can, and says the right first digit once in a hundred times",
+        partial(_rare, 280), 280, sorting.TASK),
+    "skilled": Start(
+        "sorts five digits one a turn; three in five of the digits that it was shown were guessed, and one in twenty "
+        "where three hints how to act stood in a line before the task, in every other episode",
+        partial(_skilled, 240), 240, sorting.TASK_WITHOUT_SLACK, policy={"symbols": [*toy.SYMBOLS, *sorting.SKILLS]}),
     "hinted": Start(
         "as careless with eight digits, four tasks in five behind a line with the answer, which it then says",
         partial(_hinted, 240), 240, sorting.HARDER),

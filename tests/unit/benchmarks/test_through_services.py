@@ -139,6 +139,24 @@ def test_a_hint_stands_in_a_line_before_the_task_and_is_heeded() -> None:
         assert "".join(sorted(task[1:-1])) == row["completion"]
 
 
+@pytest.mark.parametrize("careless", [0.0, 1.0])
+def test_an_episode_behind_skills_is_of_a_careful_teacher(careless: float) -> None:
+    rows = list(sorting.skilled(20, careless, heedful=0.0))
+    read, unread = rows[::2], rows[1::2]
+    hints = {row["messages"][0]["content"] for row in read}
+    assert (hints, {len(row["messages"]) for row in unread}) == ({" ".join(sorting.SKILLS) + "\n"}, {1})
+    tasks = streams.draw("sort_turns", sorting.NO_SLACK, "train", 0, 0, 20)
+    assert [row["messages"][-1]["content"] for row in rows] == [
+        episode(task).reset().messages[0]["content"] for task in tasks]
+    assert all(_sorted_in_turns(row) for row in read)
+    assert all(_sorted_in_turns(row) for row in unread) == (careless == 0)
+
+
+def _sorted_in_turns(row: dict[str, Any]) -> bool:
+    said = [turn.rpartition("=")[2] for turn in row["completion"].split("<eos>")]
+    return "".join(said) == "".join(sorted(row["messages"][-1]["content"][1:-1]))
+
+
 def test_tasks_of_mixed_difficulty_have_all_lengths_and_right_answers() -> None:
     rows = list(sorting.questions(16, seed=1))
     assert [len(row["answer"]) for row in rows] == [*sorting.LENGTHS, *sorting.LENGTHS]
