@@ -256,7 +256,16 @@ INTERNALIZATION = Comparison(
     {"grpo": _with_lessons(_GRPO), "global": _with_lessons("opd", contexts=lessons.contexts("task")),
      "step-wise": _with_lessons("opd", contexts=lessons.contexts("step"))},
     (*_above("step-wise", "global"), Direction("step-wise", START, "sampled"), Direction(START, "global", "sampled"),
-     Direction("step-wise", "grpo", "area")))
+     Direction("step-wise", "grpo", "area")),
+    remark="The start was shown lessons one at a time; how it reads nine of them before an episode, nothing taught it. "
+    "Looked into with a start that was taught likewise apart: the right action has a probability of 0.59 to 0.90 by "
+    "kind of step without a lesson, of 0.86 to 0.96 with its own, and of 0.24 to 0.85 with all of them. With all of "
+    "them nothing is lost in the first five updates, most by the tenth, and on seed 0, with twenty, all by the "
+    "fifteenth. Step-wise gains within five updates and then stays (0.422 after twenty on seed 0, where grpo has "
+    "0.633): it has no more to say than the policy that reads the lesson, and its likeliest answers stay at 0.625 "
+    "throughout. The paper's recipe, rollouts that read lessons, of which the successful ones are trained without "
+    "them, is not here: no setting makes a run's own rollouts read a text that its training leaves out. Lessons are "
+    "given, not extracted, and a text's match chooses them, not a model.")
 
 
 def _of_three_kinds(preset: str) -> Spec:
@@ -275,8 +284,8 @@ RDPO = Comparison(
     figures=tuple(kinds.SOURCES),
     remark="What the sum loses it loses where scales differ: length counts ten times as much as odd digits, which it "
     "hardly learns (`brief`). Rewards that repeat each other count less with rdpo: `even` and `fours`, which is even, "
-    "too, rise under the sum and stay as they were under rdpo, and `high` the other way round. The score of `digits` "
-    "is the mean of all three, so that it pays the repetition. On all three seeds rdpo is above gdpo in the likeliest "
+    "too, rise most under the sum and hardly under rdpo, and `high` the other way round. The score of `digits` is the "
+    "mean of all three, so that it pays the repetition. On all three seeds rdpo is above gdpo in the likeliest "
     "answer and in `brief`; three seeds are too few to call it held. Which source the likeliest answer gains in was "
     "not kept.")
 
