@@ -12,7 +12,7 @@ from hone.harnesses.contexts import PrivilegedOpening
 from hone.harnesses.seat import POLICY, Answer, Ask, Heard, Over, Seat, number_key
 from hone.harnesses.spans import token_spans
 from hone.text.model_text import ModelText
-from hone.text.reasoning import MARKS, opened
+from hone.text.reasoning import continued
 from hone.trajectory.records import Call, Span, Step
 from services.rollout.calls import CallRequest
 from services.rollout.start import GroupStart
@@ -233,14 +233,11 @@ def _ids(start: GroupStart, ask: Ask, before: Made | None, added: list[Message])
 
 
 def _with_given(prompt: Prompt, text: str) -> Prompt:
-    """Return the prompt of an answer that the harness gives: its ids end its turn. What the prompt began is no part of
-    them; a block of reasoning that it opened, and that the answer does not continue, is closed.
+    """Return the prompt of an answer that the harness gives: its ids go on from what the prompt began, to a turn's end.
     """
-    request, begun = prompt.request, prompt.begun
-    mark = opened(begun)
-    text = text.removeprefix(begun) if text.startswith(begun) else f"\n{MARKS[mark]}\n\n{text}" if mark else text
+    request = prompt.request
     with reading(request.ask.role):
-        ids = [*request.tokenizer.encode(text), request.tokenizer.eos_id]
+        ids = [*request.tokenizer.encode(continued(prompt.begun, text)), request.tokenizer.eos_id]
     return replace(prompt, request=replace(request, given=ids))
 
 

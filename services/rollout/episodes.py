@@ -6,16 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 from hone.api import simulation_pb2
-from hone.environments.hashing import digest
-from hone.environments.messages import from_proto
 from hone.harnesses import seat
+from hone.harnesses.observed import step, taken
 from hone.harnesses.seat import Act, Answer, Ask, Effect, Finished, Fork, HarnessFailed, Over, Taken, Together, advanced
 from hone.trajectory.records import Call, Step
 from services.rollout.branches import Branch, Diverged, Episode, Prompt, added, first_prompt, prompt_of, with_contexts
 from services.rollout.calls import Sampler
 from services.rollout.clients import SessionLost, SimulationClient, StepRefused
 from services.rollout.retry import Retry
-from services.rollout.start import GroupStart, taken
+from services.rollout.start import GroupStart
 
 MOST_EFFECTS = 10_000
 """Calls, steps and forks of one sample. A harness that wants more does not end."""
@@ -152,7 +151,7 @@ class Episodes:
         async with branch.lock:
             response = await self._retry.until_answered(
                 episode.start.claim, "simulation", lambda: self._step(episode, branch, action))
-            branch.steps.append(_step(len(branch.history), len(branch.made) - 1, action, response))
+            branch.steps.append(step(len(branch.history), len(branch.made) - 1, action, response))
         if branch is episode.trunk:
             episode.item_json = response.observation.item_json
         return taken(response)
@@ -190,7 +189,7 @@ class Episodes:
             raise Diverged
         for known in history:
             response = await self._simulation.step(start.claim.run_id, session, known.index, known.action)
-            if _step(known.index, known.call, known.action, response) != known:
+            if step(known.index, known.call, known.action, response) != known:
                 raise Diverged
         return session
 
@@ -224,15 +223,3 @@ def _begun(
         episode.end("diverged", str(error))
         return Finished()
     return _onward(episode, play, answer)
-
-
-def _step(index: int, call: int, action: str, response: simulation_pb2.StepResponse) -> Step:
-    seen = response.observation
-    said = from_proto(seen.messages)
-    return Step(
-        index=index, call=call, action=action, said=said, observation_hash=digest(said), state_hash=seen.state_hash,
-        valid=response.valid, effect=response.effect if response.HasField("effect") else None,
-        reward=response.reward if response.HasField("reward") else None,
-        admissible=list(seen.admissible.names) if seen.HasField("admissible") else None,
-        entities=list(seen.entities.names) if seen.HasField("entities") else None,
-        rules=dict(sorted(response.rules.items())))  # protobuf maps have no order, stored ones have

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -12,18 +11,18 @@ from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
+from hone.graders.graded_calls import with_scores
 from hone.graders.sample import Reads, answering, sent
 from hone.harnesses.seat import HarnessFailed
-from hone.harnesses.spans import named, token_ranges
+from hone.harnesses.spans import named
 from hone.ids import new
 from hone.spec.problems import Invalid
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
-from hone.text.model_text import ModelText
 from hone.trajectory import parts
-from hone.trajectory.records import PREVIEW, Call, Span, Trajectory
+from hone.trajectory.records import PREVIEW, Call, Trajectory
 from services.rollout.branches import Episode
 from services.rollout.calls import Journal, Sampler, TeacherScorer
 from services.rollout.claims import Claim
@@ -141,25 +140,6 @@ def trajectory(
         steps=episode.steps, status="infra_error" if grade is None else STATUSES[grade.status],
         score=None if grade is None else score(grade), grade_id=None if grade is None else grade.grade_id or None,
         harness=order.harness, ended=episode.ended)
-
-
-def with_scores(calls: list[Call], grade: reward_pb2.Grade, tokenizer: ModelText) -> list[Call]:
-    """Return calls with what their grader gave them, and with the steps that it scored as spans of their tokens."""
-    turns = {turn.call: dict(sorted(turn.scores.items())) for turn in grade.turns}
-    steps, output = defaultdict[str, list[reward_pb2.StepScore]](list), answering(calls).number
-    for step in grade.steps:
-        steps[step.call or output].append(step)
-    return [replace(call, scores=turns.get(call.number, {}),
-                    spans=[*call.spans, *_scored(call, steps[call.number], tokenizer)]) for call in calls]
-
-
-def _scored(call: Call, steps: list[reward_pb2.StepScore], tokenizer: ModelText) -> list[Span]:
-    if not steps:
-        return []
-    first = len(call.begun)
-    ranges = token_ranges(tokenizer.pieces(call.completion_ids), [
-        (max(0, step.start - first), max(0, step.end - first)) for step in steps])
-    return [Span(step.name, *ends, score=step.value) for step, ends in zip(steps, ranges, strict=True)]
 
 
 class Store:

@@ -1,25 +1,22 @@
 """The common start of a group's samples: the task's session, the harness, the tokenizers and the first prompt."""
 
 import json
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from hone.api import simulation_pb2
-from hone.environments.contract import Ask as Question
-from hone.environments.contract import Entities, Message
+from hone.environments.contract import Message
 from hone.environments.messages import from_proto
-from hone.graders import templates
-from hone.graders.contract import InvalidSpec
 from hone.graders.specs import Spec, spec
+from hone.graders.templates import filled
 from hone.harnesses import HARNESSES
 from hone.harnesses.contexts import PrivilegedContexts
 from hone.harnesses.contract import Harness, HarnessParams
-from hone.harnesses.seat import POLICY, Ask, HarnessFailed, Heard, Seat, Taken, Tools
+from hone.harnesses.observed import question, taken
+from hone.harnesses.seat import POLICY, Ask, HarnessFailed, Heard, Seat, Tools
 from hone.text.conversation import content_text, with_system
-from hone.trajectory.order import PrivilegedText
 from services.rollout.calls import CallRequest
 from services.rollout.claims import Claim
 from services.rollout.tokenizers import RoleTokenizers, Unreadable
@@ -142,30 +139,3 @@ class GroupStart:
                      else "the positions of an engine (HONE_ENGINE_MAX_TOKENS)")
             raise Unreadable(f"the {role}'s first prompt is too long: found {prompt} tokens, and {answer} of "
                              f"max_tokens, expected at most {room} together, {whose}")
-
-
-def filled(texts: Sequence[PrivilegedText], item: Mapping[str, Any]) -> list[PrivilegedText]:
-    """Return texts with the item's fields; without those that name a field which the item lacks."""
-    found = list[PrivilegedText]()
-    for one in texts:
-        with suppress(InvalidSpec):
-            found.append(one.model_copy(update={"text": templates.rendered(one.text, dict(item), "")}))
-    return [one for one in found if one.text]
-
-
-def taken(response: simulation_pb2.StepResponse) -> Taken:
-    """Return the result of a step as harnesses hear it."""
-    seen = response.observation
-    lexicon = list(seen.lexicon.names) if seen.HasField("lexicon") else None
-    heard = Heard(
-        from_proto(seen.messages), seen.turns_left, response.valid,
-        response.effect if response.HasField("effect") else None,
-        list(seen.admissible.names) if seen.HasField("admissible") else None,
-        Entities(list(seen.entities.names), lexicon) if seen.HasField("entities") else None,
-        json.loads(seen.item_json or "{}").get("verified") if response.done else None)
-    return Taken(heard, response.done, question(seen))
-
-
-def question(seen: simulation_pb2.Observation) -> Question | None:
-    """Return what the environment asks a role; None if it asks nothing."""
-    return Question(seen.ask.role, from_proto(seen.ask.messages)) if seen.HasField("ask") else None

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any
@@ -10,6 +12,7 @@ from pydantic import AfterValidator
 
 from hone.environments import row_json
 from hone.graders.contract import InvalidSpec, NoAnswer, NoReference
+from hone.trajectory.order import PrivilegedText
 
 LONGEST, MOST_RENDERED = 20_000, 2**22
 """Characters of a template, and of a text that is made of it: a row may be a mebibyte, and a template repeat it."""
@@ -63,6 +66,15 @@ def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
         if length > MOST_RENDERED:
             raise InvalidSpec(f"other_error: a template makes a text of more than {MOST_RENDERED} characters")
     return "".join(chain.from_iterable(zip(literals, values, strict=False))) + literals[-1]
+
+
+def filled(texts: Iterable[PrivilegedText], item: Mapping[str, Any]) -> list[PrivilegedText]:
+    """Return texts with the item's fields; without those that are empty, or name a field which the item lacks."""
+    found = list[PrivilegedText]()
+    for one in texts:
+        with suppress(InvalidSpec):
+            found.append(one.model_copy(update={"text": rendered(one.text, dict(item), "")}))
+    return [one for one in found if one.text]
 
 
 def of_row(template: str, item: dict[str, Any]) -> str:

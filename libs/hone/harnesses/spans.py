@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-import numpy as np
 from pydantic import ConfigDict, Field
 
 from hone.spec.parameters import Strict
 from hone.text.model_text import ModelText
+from hone.text.ranges import token_ranges
 from hone.trajectory.records import Span
 
 
@@ -55,18 +55,6 @@ def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: ModelText
     ranges = token_ranges(pieces, [(opened, behind) for _, opened, behind in found])
     return [Span(marks.name, start, end, marks.weight)
             for (marks, _, _), (start, end) in zip(found, ranges, strict=True)]
-
-
-def token_ranges(pieces: Sequence[str], ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges of characters as ranges of tokens, given the text that each token adds.
-
-    A token belongs to a range if any of its text does. A character of several ids is text of each of them.
-    """
-    lengths = np.array([len(piece) for piece in pieces], np.int64)
-    starts = np.cumsum(lengths) - lengths
-    ends = starts + np.maximum(lengths, 1)
-    return [(int(np.searchsorted(ends, opened, side="right")), int(np.searchsorted(starts, behind)))
-            for opened, behind in ranges]
 
 
 def _is_json(text: str) -> bool:

@@ -30,6 +30,16 @@ def opened(prompt: str) -> str:
     return next((mark for mark in MARKS if bare.endswith(mark)), "")
 
 
+def continued(begun: str, answer: str) -> str:
+    """Return what is left to say of an answer whose first part a prompt holds: a block of reasoning that it opened, and
+    that the answer does not continue, is closed.
+    """
+    mark = opened(begun)
+    if answer.startswith(begun):
+        return answer.removeprefix(begun)
+    return f"\n{MARKS[mark]}\n\n{answer}" if mark else answer
+
+
 def said(text: str) -> str:
     """Return a text without its blocks of reasoning. A closing mark that nothing opened ends a block from the start.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hone.graders.templates import filled
 from hone.harnesses import HARNESSES
 from hone.harnesses.chat import Chat, ChatParams
 from hone.harnesses.contexts import PrivilegedContexts, with_text
@@ -15,7 +16,6 @@ from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
 from services.rollout.branches import Episode
-from services.rollout.start import filled
 from tests.unit.rollout.test_episodes import COUNT, ORDER, TOKENIZER, Local, Script, every_played
 from tests.unit.rollout.test_groups import claim
 

@@ -8,14 +8,13 @@ from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
 from hone.graders.sample import answering
 from hone.harnesses.seat import Ask, Seat
 from hone.trajectory.order import Order
-from hone.trajectory.records import Call, Span, VersionSpan
+from hone.trajectory.records import Call, VersionSpan
 from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, score
-from services.rollout.groups import trajectory, with_scores
+from services.rollout.groups import trajectory
 from services.rollout.start import GroupStart
-from tests.unit.trajectory import samples
 
 
 def claim(**fields: Any) -> Claim:
@@ -94,19 +93,3 @@ def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke
 def made_call(role: str, text: str) -> Call:
     return Call(index=0, role=role, prompt_ids=[1], completion_ids=[2], logp_sample=[-1.0], finish_reason="stop",
                 text=text, versions=[VersionSpan("ver", 1)], train_mask=[True], engine="e")
-
-
-class Letters:
-    def pieces(self, ids: list[int]) -> list[str]:
-        return [chr(one) for one in ids]
-
-
-def test_scored_steps_are_spans_of_the_call_that_they_are_about_and_without_one_of_the_output() -> None:
-    """A step may begin in the part of the answer that the prompt holds: its tokens are those of the completion."""
-    calls = [samples.call([1], [*map(ord, "draft")], 0, number="0"),
-             samples.call([1], [*map(ord, "answer")], 1, number="1", begun="<think>")]
-    steps = [reward_pb2.StepScore(call="", start=5, end=9, name="step", value=0.25),
-             reward_pb2.StepScore(call="0", start=1, end=5, name="step", value=1.0)]
-    first, last = with_scores(calls, reward_pb2.Grade(steps=steps), Letters())  # type: ignore[arg-type]
-    assert first.spans == [Span("step", 1, 5, score=1.0)]
-    assert last.spans == [Span("step", 0, 2, score=0.25)]
