@@ -104,10 +104,6 @@ class Episode:
         return cls(start, index, {"": branch}, start.session.observation.item_json)
 
     @property
-    def run_id(self) -> str:
-        return self.start.claim.run_id
-
-    @property
     def trunk(self) -> Branch:
         """The branch of the first seat."""
         return self.branches[""]

@@ -153,12 +153,8 @@ def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine)
         text=cut(text, asked.get("stop", []), asked.get("include_stop") or False), sampling=asked, engine=engine.build)
 
 
-@dataclass(frozen=True)
-class FinishedTurns:
-    """Turns of a group by the index of their sample, all with the same call number."""
-
-    claim: Claim
-    turns: dict[int, Turn]
+FinishedTurns = tuple[Claim, dict[int, Turn]]
+"""A group, and turns of it by the index of their sample, all with the same call number."""
 
 
 class Journal:
@@ -171,21 +167,21 @@ class Journal:
     async def keep(self, claim: Claim, turns: dict[int, Turn]) -> None:
         """Store turns durably; a turn that is stored already stays as it is. Raises ClaimLost."""
         reach("call-journal")
-        if not await self._writes.ask(FinishedTurns(claim, turns)):
+        if not await self._writes.ask((claim, turns)):
             raise ClaimLost
         reach("journal.after")
 
     async def _write(self, finished: list[FinishedTurns]) -> AsyncIterator[tuple[int, bool]]:
         """Write one row for each item, under the lowest index of its samples."""
-        first = [min(one.turns) for one in finished]
+        first = [min(turns) for _, turns in finished]
         held = await self._database.all(
-            "journal.add", group_ids=[one.claim.id for one in finished],
-            attempts=[one.claim.attempt for one in finished], indices=first,
-            calls=[one.turns[index].call.number for one, index in zip(finished, first, strict=True)],
-            bodies=[journal.encode(one.turns) for one in finished])
+            "journal.add", group_ids=[claim.id for claim, _ in finished],
+            attempts=[claim.attempt for claim, _ in finished], indices=first,
+            calls=[turns[index].call.number for (_, turns), index in zip(finished, first, strict=True)],
+            bodies=[journal.encode(turns) for _, turns in finished])
         ours = {row["id"] for row in held}
-        for place, one in enumerate(finished):
-            yield place, one.claim.id in ours
+        for place, (claim, _) in enumerate(finished):
+            yield place, claim.id in ours
 
 
 class TeacherScorer:

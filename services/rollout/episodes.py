@@ -161,7 +161,8 @@ class Episodes:
         while True:
             try:
                 branch.session = branch.session or await self._opened(episode, branch)
-                return await self._simulation.step(episode.run_id, branch.session, len(branch.history), action)
+                return await self._simulation.step(
+                    episode.start.claim.run_id, branch.session, len(branch.history), action)
             except SessionLost:
                 branch.session = None
 
