@@ -53,6 +53,7 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     assert "desired: run" in typed("runs", "resume", run).stdout
     assert "desired: cancel" in typed("runs", "cancel", run).stdout
     assert "the desired state is now cancel" in typed("runs", "events", run).stdout
+    assert typed("runs", "collections", run).stdout.split() == ["name", "version", "versions", "items", "created_at"]
 
 
 def test_a_directory_that_the_gateway_cannot_read_is_sent(
