@@ -47,7 +47,11 @@ NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
         "harness": {"name": "heavy", "params": {"attempts": 2, "deliberations": 2, "block": "{text},",
                                                 "prompt": "{attempts}{question}", "merge": False}},
         "grader": {"type": "each_call", "kinds": ["attempt", "deliberate"],
-                   "grader": PARTS["parts"]["even"]["grader"]}}}
+                   "grader": PARTS["parts"]["even"]["grader"]}},
+    "selskill": {  # the toy calls no skill itself: what is retrieved is a digit, which may be the right one
+        "task": {"environment": "sort_turns", "params": {"digits": 2, "slack": 6}}, "sampling": {"max_tokens": 1},
+        "harness": {"name": "skills", "params": {"library": {"0": ""}, "describe": False, "retrieve": 0.0}},
+        "grader": {"type": "skill_use"}}}
 """Fields of the presets that read named spans, parts of a reward, or kinds of calls."""
 FROM_DATASETS = {"sft", "dpo", "internalization"}  # the first is test_learning's
 RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
@@ -117,6 +121,24 @@ def calls(scene: Scene, run_id: str) -> list[Call]:
     store = objects.connect(scene.stack.record().objects_url)
     found = scene.rows("SELECT DISTINCT unnest(g.parts) AS part FROM groups g WHERE run_id = %s", run_id)
     return [call for row in found for one in parts.decode(store.get(row["part"])) for call in one.calls]
+
+
+def test_pairs_name_the_calls_that_they_compare_and_every_branch_is_accounted_for(
+    scene: Scene, started: dict[str, str | Refused]
+) -> None:
+    run_id = started["selskill"]
+    assert isinstance(run_id, str), run_id
+    scene.finished(run_id, timeout_s=180)
+    items = scene.rows("SELECT version, body FROM collection_items WHERE run_id = %s AND name = 'pairs'", run_id)
+    assert {row["version"] for row in items} == {1, 2}, "each step has pairs"
+    made = calls(scene, run_id)
+    named = {number for row in items for side in ("chosen", "rejected") for number in row["body"][side]["calls"]}
+    assert named <= {call.number for call in made}
+    assert all(call.entropy is not None for call in made if call.number == "0")
+    series = scene.client.metrics(run_id).series
+    branched = sum(call.kind == "invoke" for call in made)
+    assert branched == sum(value for name, points in series.items() for _, value in points
+                           if name == "pairs/step" or name.startswith("pairs/discarded/")) > 0
 
 
 def test_stored_logprobs_of_a_teacher_are_those_of_its_weights(scene: Scene, teacher: Path) -> None:

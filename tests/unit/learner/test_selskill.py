@@ -2,6 +2,9 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +13,14 @@ import torch
 from hone.algorithms import presets
 from hone.algorithms.selskill import Pair, Played, Round
 from hone.spec.run import AlgorithmSpec
+from hone.trajectory import parts
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from hone.trajectory.plan import GroupPlan, StepPlan
-from services.learner.driver.preferences import over_pairs, warning
+from services.learner.driver.decisions import GroupRequest, PlanStep, RequestGroups
+from services.learner.driver.planning import Choice
+from services.learner.driver.preferences import Preferences, over_pairs, warning
+from tests.unit.algorithms.test_selskill_pairs import both
 from tests.unit.learner.test_learner import assert_equal_gradients, learner
 from tests.unit.trajectory.samples import call, trajectory
 
@@ -122,3 +129,38 @@ def test_a_step_that_lacks_pairs_warns(round_, kind, words):
 def test_a_step_with_pairs_or_without_branches_warns_of_nothing():
     assert warning(made(3, {"quota": 1}, 2)) is None
     assert warning(made(3, {}, 0)) is None
+
+
+def source(stored: dict[str, bytes]) -> Preferences:
+    slots = presets.filled(AlgorithmSpec.model_validate({
+        "preset": "selskill", "builder": {"name": "selskill", "params": {"branches": 2}}}))
+    planned = plan(n=4, builder="rollouts", parts=["all"], minibatches=2)
+    rollouts: Any = SimpleNamespace(
+        stage=None, group_request=lambda _: GroupRequest([], [4]), warnings=lambda *_: [],
+        plan_over=lambda *_: (planned, {"reward/mean": 0.5}))
+    lease: Any = SimpleNamespace(run_id="run_a", spec=SimpleNamespace(seed=1))
+    objects: Any = SimpleNamespace(get=stored.__getitem__, put=stored.__setitem__)
+    return Preferences(rollouts, slots, objects, lease)
+
+
+def test_groups_that_are_trained_on_branch_as_the_builder_says():
+    request = source({}).group_request(RequestGroups(1, 0, 1, None))
+    assert (request.harness_params, request.rollouts) == ({"branches": 2, "repeats": 1}, [4])
+
+
+def test_a_step_is_planned_over_the_stored_pairs_of_its_graded_samples():
+    group = both(group=5)
+    masked = replace(group[0], index=2)
+    stored = {"all": parts.encode([*group, masked])}
+    scores: list[Any] = [1.0, 1.0, None]
+    rows = [{"part": "all", "group_id": 5, "index": index, "score": score} for index, score in enumerate(scores)]
+    planned = source(stored).plan(PlanStep(4, Choice([rows], [], {})))
+    assert (planned.plan.n, planned.plan.builder, planned.plan.minibatches) == (4, "selskill", 2)
+    [key] = planned.plan.parts
+    batch = pack(planned.plan, parts.decode(stored[key]))
+    assert batch.reward.tolist() == [1, 0, 1, 0]
+    version = planned.version
+    assert version is not None
+    assert (version.name, version.number, len(version.items), version.warning) == ("pairs", 4, 2, None)
+    assert {item[side]["index"] for item in version.items for side in ("chosen", "rejected")} == {0, 1}
+    assert (version.metrics["pairs/step"], planned.metrics["reward/mean"]) == (2, 0.5)
