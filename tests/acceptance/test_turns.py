@@ -36,6 +36,13 @@ FORKED: dict[str, Any] = {
         "own": {"grader": {"type": "environment"}}, "short": {"grader": {"type": "state", "expected": {"turns": "2"}}},
         "calls": {"grader": {"type": "each_call", "grader": {
             "type": "character_share", "wanted": "0123456789", "among": "0123456789=s"}}}}}}
+SKILLED: dict[str, Any] = {
+    "task": {"environment": "skill_points", "params": {"points": 1, "slack": 1}},
+    "harness": {"name": "skills", "params": {
+        "library": {"aid": ""}, "describe": False, "branches": 1, "retrieve": 0.0}},
+    "algorithm": "grpo", "sampling": {"max_tokens": 4},
+    "grader": {"type": "skill_use", "grader": {"type": "each_call", "grader": {
+        "type": "character_share", "wanted": "aeiouEU", "among": "abcdefghijklmnopqrstuvwxyzCELSTU"}}}}
 FOLDED: dict[str, Any] = {
     "task": {"environment": "phase_lock", "params": {"doors": 1, "slack": 2}},
     "harness": {"name": "folding", "params": {"describe": False}}, "algorithm": "hipif", "sampling": {"max_tokens": 4}}
@@ -109,12 +116,26 @@ def check_forked(scene: Scene, run: Run, step: int) -> None:
     assert scene.client.trajectory(run.id, one.group_id, one.index).score == one.score
 
 
+def check_skilled(scene: Scene, run: Run, step: int) -> None:
+    """Check a sample with a turn that was played again in both ways: its calls, and the components of its grade."""
+    row = scene.client.trajectories(run.id, limit=1, step=step).data[0]
+    one = scene.client.trajectory(run.id, row.group_id, row.index)
+    trunk, skip, invoke = ([call for call in one.calls if call["number"].startswith(seat)] for seat in ("", "3.", "4."))
+    assert [call["kind"] for call in one.calls if "branch" in call["notes"]] == ["skip", "invoke"]
+    assert (invoke[0]["text"], invoke[0]["prompt_ids"]) == ("skill: aid", skip[0]["prompt_ids"])
+    assert all(logp < 0 for logp in invoke[0]["logp_sample"])
+    assert [call["entropy"] > 0 for call in trunk[:3]] == [True] * 3
+    assert skip[-1]["notes"]["outcome"].keys() == {"success", "steps", "late_call"}
+    assert {grade.component for grade in one.grades} >= {"", "calls", "steps"}
+
+
 @contextmanager
 def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     """Start a run and yield its Havoc; at the end of the block, compare the run with an undisturbed one."""
     spec = databases.spec("undisturbed", steps, eval=None, batch={"prompts": PROMPTS, "samples": 4},
                           harness=MARKED, stages=[
-                              {"name": "forked", "until": steps // 3, **FORKED},
+                              {"name": "forked", "until": steps // 4, **FORKED},
+                              {"name": "skilled", "until": steps // 3, **SKILLED},
                               {"name": "folded", "until": steps // 2, **FOLDED},
                               {"name": "ruled", "until": 2 * steps // 3, **RULED}])
     undisturbed = scene.client.create_run(spec)
@@ -122,6 +143,7 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     named = {"span/query", "advantage/rule/repetition", "advantage/rule/format"}
     assert named <= scene.client.metrics(undisturbed.id).series.keys()
     check_forked(scene, undisturbed, 5)
+    check_skilled(scene, undisturbed, steps // 3)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     yield havoc
