@@ -16,7 +16,7 @@ from hone.spec.settings import Settings
 from hone.telemetry import tracing
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
-from services.rollout.retry import invalid
+from services.rollout.retry import Unavailable, invalid
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -32,8 +32,8 @@ GRADING_CALLS = 16
 """Calls to one grader that run at a time. Answers that come meanwhile go together in the next one."""
 
 
-class SessionLost(Exception):
-    """The simulation service does not know the session: it was restarted, or the session expired."""
+class SessionLost(Unavailable):
+    """The simulation service does not know the session: it restarted, or the session expired. Another is rebuilt."""
 
 
 class StepRefused(RuntimeError):

@@ -157,14 +157,14 @@ class Episodes:
         return taken(response)
 
     async def _step(self, episode: Episode, branch: Branch, action: str) -> simulation_pb2.StepResponse:
-        """Take a branch's next step, in a session that is opened or rebuilt where there is none."""
-        while True:
-            try:
-                branch.session = branch.session or await self._opened(episode, branch)
-                return await self._simulation.step(
-                    episode.start.claim.run_id, branch.session, len(branch.history), action)
-            except SessionLost:
-                branch.session = None
+        """Take a branch's next step, in a session that is opened or rebuilt where there is none. Raises SessionLost."""
+        try:
+            branch.session = branch.session or await self._opened(episode, branch)
+            return await self._simulation.step(
+                episode.start.claim.run_id, branch.session, len(branch.history), action)
+        except SessionLost:
+            branch.session = None
+            raise
 
     async def _opened(self, episode: Episode, branch: Branch) -> simulation_pb2.Session:
         """Return a session for a branch: at its begin forked from its parent's, unless that is lost or has gone on.

@@ -1,7 +1,7 @@
 """Episodes of several turns against the real simulation servicer, with prepared answers."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -99,7 +99,9 @@ class Script:
 
 class Patient:
     async def until_answered(self, asked: Any, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ARG002
-        return await ask()
+        while True:
+            with suppress(SessionLost):
+                return await ask()
 
 
 def answer(question: CallRequest, text: str) -> Call:
