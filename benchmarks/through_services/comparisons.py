@@ -298,7 +298,7 @@ RDPO = Comparison(
 def _of_any_length(algorithm: Mapping[str, Any]) -> Spec:
     return _sorts("any_length", algorithm, task=sorting.MIXED, sampling={"max_tokens": sorting.LENGTHS[-1] + 2},
                   steps=16, batch={**_FOUR_UPDATES, "prompts": 24},
-                  eval={"prompts": 256, "every": 4, "source": sorting.OTHERS})
+                  eval={"prompts": 128, "every": 4, "source": sorting.OTHERS})
 
 
 DYNAMO_ALLOCATION = Comparison(

@@ -78,7 +78,7 @@ def _any_length(steps: int) -> Iterable[Row]:
 
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
-    "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 256, 2)}
+    "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2)}
 """Datasets that specs name as sources of tasks."""
 
 STARTS: Mapping[str, Start] = {
@@ -146,6 +146,7 @@ STARTS: Mapping[str, Start] = {
             one if len(one) > 1 else {**one, **kinds.SOURCES[one["name"]]} for one in kinds.HELD_OUT]}}),
     "any_length": Start(
         "sorts three to ten digits; three answers in ten that it was shown have one digit drawn anew",
-        partial(_any_length, 160), 160, sorting.OTHERS, fields={"sampling": {"max_tokens": sorting.LENGTHS[-1] + 2}}),
+        partial(_any_length, 120), 120, sorting.OTHERS, fields={"sampling": {"max_tokens": sorting.LENGTHS[-1] + 2},
+                "eval": {"prompts": 128, "every": 120, "source": sorting.OTHERS}}),
 }
 """Every start by name."""
