@@ -23,7 +23,8 @@ def runs(slot, name):
 
 
 def names(slot):
-    return [name for name in METHODS[slot] if name not in ("none", "mle", "dpo") and runs(slot, name)]
+    return [name for name, one in METHODS[slot].items()
+            if name not in ("none", "mle") and one.builder is None and runs(slot, name)]
 
 
 ROTATING = [itertools.cycle(names(slot)) for slot in ("aggregation", "correction", "modulation")]
