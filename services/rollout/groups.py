@@ -13,7 +13,8 @@ from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
 from hone.graders.graded_calls import with_scores
 from hone.graders.sample import Reads, answering, sent
-from hone.harnesses.seat import HarnessFailed
+from hone.harnesses.offers import MOST_READ
+from hone.harnesses.seat import HarnessFailed, Kept
 from hone.harnesses.spans import named
 from hone.ids import new
 from hone.spec.problems import Invalid
@@ -52,7 +53,7 @@ class Groups:
     """Makes the samples of claimed groups. Make it inside the running loop."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects, settings: Settings, retry: Retry) -> None:
-        self._retry, self._positions = retry, settings.engine.max_tokens
+        self._retry, self._database, self._positions = retry, database, settings.engine.max_tokens
         self._tokenizers = Tokenizers(database, objects)
         self._simulation, self._grading = SimulationClient(settings), GradingClient(settings)
         self.engines = Engines(database, settings)
@@ -78,10 +79,11 @@ class Groups:
                     await self._retry.refuse(claim, f"harness {claim.order.harness}: {error}")
 
     async def _run(self, claim: Claim) -> GradedGroup:
-        session, tokenizers = await asyncio.gather(
-            self._session(claim),
-            self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
-        start = GroupStart(claim, tokenizers, session, self._positions)
+        session, tokenizers, collections = await asyncio.gather(
+            self._retry.until_answered(claim, "simulation", lambda: self._simulation.reset(claim)),
+            self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)),
+            self._collections(claim))
+        start = GroupStart(claim, tokenizers, session, self._positions, collections)
         episodes = await self._episodes.play(start)
         grades, scored = await asyncio.gather(self._grade(start, episodes), self._with_teacher(claim, episodes))
         return _graded(claim, episodes, grades, scored)
@@ -94,8 +96,13 @@ class Groups:
         for part in (self.engines, self._simulation, self._grading):
             await part.close()
 
-    async def _session(self, claim: Claim) -> simulation_pb2.Session:
-        return await self._retry.until_answered(claim, "simulation", lambda: self._simulation.reset(claim))
+    async def _collections(self, claim: Claim) -> dict[str, list[Kept]]:
+        """Return the items of each collection that the order pins."""
+        pinned = claim.order.collections
+        rows = await self._retry.until_answered(claim, "the database", lambda: self._database.all(
+            "collections.read", run_id=claim.run_id, names=list(pinned), versions=list(pinned.values()), most=MOST_READ,
+        )) if pinned else []
+        return {name: [Kept(row["id"], row["body"]) for row in rows if row["name"] == name] for name in pinned}
 
     async def _grade(self, start: GroupStart, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
         """Return the grade of each sample that is not masked, by its index."""

@@ -1,8 +1,8 @@
 """The common start of a group's samples: the task's session, the harness, the tokenizers and the first prompt."""
 
 import json
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from hone.harnesses import HARNESSES
 from hone.harnesses.contexts import PrivilegedContexts
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.observed import question, taken
-from hone.harnesses.seat import POLICY, Ask, HarnessFailed, Heard, Seat, Tools
+from hone.harnesses.seat import POLICY, Ask, HarnessFailed, Heard, Kept, Seat, Tools
 from hone.text.conversation import content_text, with_system
 from services.rollout.calls import CallRequest
 from services.rollout.claims import Claim
@@ -33,6 +33,7 @@ class GroupStart:
     tokenizers: RoleTokenizers
     session: simulation_pb2.Session
     positions: int  # tokens that engines hold
+    collections: Mapping[str, Sequence[Kept]] = field(default_factory=dict)  # at the versions that the order pins
 
     @cached_property
     def harness(self) -> Harness:
@@ -82,7 +83,7 @@ class GroupStart:
     def begun(self, index: int) -> tuple[Seat, Coroutine[Any, Any, None]]:
         """Return a sample's first seat and its play."""
         key = f"{self.claim.order.seed}/{self.claim.order.request}/{index}"
-        seat = Seat(self.said, self.tools, self.heard, key, self.params.max_turns)
+        seat = Seat(self.said, self.tools, self.heard, key, self.params.max_turns, collections=self.collections)
         return seat, self._play(seat)
 
     async def _play(self, seat: Seat) -> None:

@@ -316,6 +316,10 @@ PAIRS = MetricGroup("Pairs of samples", ("builder",), {
         "Execution precision", "share", "Calls of skills that completed; it says nothing of whether they were needed."),
 })
 
+COLLECTIONS = MetricGroup("Collections", (), {
+    "collection/{name}/items": Metric("Items for {name}", "items", "Items that the step's samples added to {name}."),
+})
+
 SOURCES = MetricGroup("Sources of tasks", (), {
     "source/{source}/groups": Metric("Groups, {source}", "groups", "Groups of the step whose task is of {source}."),
     "source/{source}/signal_share": Metric(
@@ -347,6 +351,6 @@ OTHER = MetricGroup("Other", (), {})
 
 GROUPS: tuple[MetricGroup, ...] = (
     REWARD, ROLLOUTS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC, OPTIMIZER,
-    VERIFICATION, PAIRS, SOURCES, WORK,
+    VERIFICATION, PAIRS, COLLECTIONS, SOURCES, WORK,
 )
 """The groups in the order of a step."""

@@ -64,6 +64,16 @@ def kinds(harness: Harness) -> frozenset[str] | None:
     return named
 
 
+RESERVED = frozenset({"pairs", "verification"})
+"""Collections of the driver's own."""
+
+
+def collections(harness: Harness | None) -> frozenset[str]:
+    """Return the collections that a harness reads and offers to, where it names some in an attribute `collections`."""
+    named: frozenset[str] = getattr(harness, "collections", frozenset())
+    return named
+
+
 def first_prompt(
     harness: Harness, params: HarnessParams, said: list[Message], tools: Tools
 ) -> tuple[list[Message], Tools]:
@@ -71,7 +81,8 @@ def first_prompt(
 
     Raises HarnessFailed when it does something else before.
     """
-    plays: list[Coroutine[Any, Any, Any]] = [harness.play(Seat(said, tools, Heard(said), ""), params)]
+    seat = Seat(said, tools, Heard(said), "", collections=dict.fromkeys(collections(harness), ()))
+    plays: list[Coroutine[Any, Any, Any]] = [harness.play(seat, params)]
     try:
         effect = advanced(plays[0])
         while isinstance(effect, Fork | Together):

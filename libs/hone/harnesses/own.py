@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from hone.harnesses import HARNESSES
-from hone.harnesses.contract import HarnessParams
+from hone.harnesses.contract import RESERVED, HarnessParams, collections
 from hone.spec.problems import Invalid, Problem
 
 VARIABLE = "HONE_HARNESSES"
@@ -42,4 +42,6 @@ def _lacks(harness: Any) -> str:
         return "`params`, a class derived from HarnessParams"
     if not isinstance(getattr(harness, "summary", None), str):
         return "`summary`, a sentence"
+    if taken := collections(harness) & RESERVED:
+        return f"another name for its collection {', '.join(sorted(taken))}, which is the driver's own"
     return "" if inspect.iscoroutinefunction(getattr(harness, "play", None)) else "`play`, a coroutine function"

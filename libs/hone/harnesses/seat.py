@@ -5,13 +5,14 @@ script. A harness awaits nothing else.
 """
 
 import random
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import coroutine
 from typing import Any, TypeAlias
 
 from hone.environments.contract import Ask as Question
 from hone.environments.contract import Entities, Message
+from hone.harnesses import offers
 from hone.text.reasoning import spoken
 
 Tools: TypeAlias = list[dict[str, Any]]
@@ -52,6 +53,14 @@ class Answer:
     text: str
     truncated: bool = False  # whether it was cut off at its most tokens
     entropy: float | None = None  # mean over its tokens, nats, where it was asked for
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An item of a collection: its id, which orders the items of the collection, and what was offered, JSON."""
+
+    id: str  # version.place
+    body: Any
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,7 @@ class Seat:
     turns: int = 0  # calls of the policy so far, those before forks included
     ended: str = ""  # why the sample is over; empty: it goes on, unless `max_turns` is reached
     last: str | None = None  # number of the policy's last call, that before a fork included
+    collections: Mapping[str, Sequence[Kept]] = field(default_factory=dict, repr=False)  # that the harness names
     rules: dict[str, dict[str, float]] = field(default_factory=dict)  # what this harness gave each call, by its number
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # facts of each call, by its number
     marks: dict[str, list[str]] = field(default_factory=dict)  # names of the spans that are whole calls, by its number
@@ -226,7 +236,7 @@ class Seat:
         (turns, last, facts), ended = (now, self.ended) if before is None else (self._before[before], "")
         number = self._number()
         children = [Seat(self.opening, self.tools, facts, self.key, self.max_turns, f"{number}.{place}",
-                         turns, ended, last) for place in range(count)]
+                         turns, ended, last, self.collections) for place in range(count)]
         await self._alone(Fork(self, children, before))
         return children
 
@@ -247,10 +257,34 @@ class Seat:
         """Store a fact of the policy's last call, as JSON, for graders and metrics."""
         self.notes.setdefault(self._called(), {})[name] = value
 
+    def read(self, collection: str) -> Sequence[Kept]:
+        """Return the items of a collection, oldest first, at the version that the group's order pins.
+
+        Of a long collection they are the newest ones (hone.harnesses.offers.MOST_READ). Raises HarnessFailed.
+        """
+        return self.collections[self._named(collection)]
+
+    def offer(self, collection: str, item: Any) -> None:
+        """Offer an item, JSON, to a collection. It is stored with the policy's last call.
+
+        Groups read it that are requested once a step has committed that trains on the sample. Raises HarnessFailed.
+        """
+        held = self.notes.setdefault(self._called(), {}).setdefault(offers.NOTE, [])
+        try:
+            held.append(offers.note(self._named(collection), item, len(held)))
+        except offers.OfferRefused as refused:
+            raise HarnessFailed(str(refused)) from refused
+
     def mark(self, name: str) -> None:
         """Make the policy's last call a span of that name, which methods read. The harness's parameters list the name.
         """
         self.marks.setdefault(self._called(), []).append(name)
+
+    def _named(self, collection: str) -> str:
+        if collection not in self.collections:
+            raise HarnessFailed(f"found collection {collection!r}, expected one that the harness names: "
+                                f"{', '.join(self.collections) or 'none'}")
+        return collection
 
     def _called(self) -> str:
         if self.last is None:

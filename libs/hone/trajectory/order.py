@@ -44,6 +44,7 @@ class Order(BaseModel):
     grader: dict[str, Any] | None = None  # None: the environment's own
     harness: str = "chat"
     harness_params: dict[str, Any] = {}
+    collections: dict[str, int] = {}  # version of each collection that the harness reads; 0: it has none yet
     chat: TextRules = TextRules()  # how conversations become text
     model_id: str  # the policy
     max_positions: int | None = None  # most tokens that the policy can read; None: not recorded

@@ -116,6 +116,16 @@ def texts(part: bytes) -> dict[tuple[int, int], SampleText]:
             for row in rows}
 
 
+def notes(part: bytes) -> dict[tuple[int, int], list[dict[str, Any]]]:
+    """Return the notes of each trajectory's calls, in order, by (group id, index). Columns of tokens are not read.
+
+    Raises pyarrow.ArrowInvalid when `part` is not a Parquet file.
+    """
+    columns = ["group_id", "index", "calls.list.element.notes"]
+    rows = pq.ParquetFile(pa.BufferReader(part)).read(columns=columns, use_threads=False).to_pylist()
+    return {(row["group_id"], row["index"]): [json.loads(call["notes"]) for call in row["calls"]] for row in rows}
+
+
 @cache
 def _codecs() -> dict[str, str]:
     """Return the compression of each column by its path.

@@ -1,9 +1,11 @@
 """Groups of a run: requested, expired, or refused because they can never become ready."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from hone.harnesses import HARNESSES
+from hone.harnesses.contract import collections
 from hone.resolution import sources
 from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
@@ -36,12 +38,14 @@ def request_groups(
     trains = purpose == "train"
     texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
+    pinned = _pinned(transaction, lease, of.values())
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
               source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
               harness=(of[task.source].harness or CHAT).name,
-              harness_params={**(of[task.source].harness or CHAT).params, **(harness_params or {})}, chat=spec.chat,
+              harness_params={**(of[task.source].harness or CHAT).params, **(harness_params or {})},
+              collections=pinned[(of[task.source].harness or CHAT).name], chat=spec.chat,
               model_id=lease.model_id,
               max_positions=max_positions,
               version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
@@ -63,6 +67,15 @@ def _models(transaction: Transaction, lease: RunLease, trains: bool) -> tuple[in
     if trains and teacher and spec:
         roles["teacher"] = Role(model_id=teacher.model_id, top_k=spec.top_k)
     return policy.max_positions, roles
+
+
+def _pinned(transaction: Transaction, lease: RunLease, specs: Iterable[RunSpec]) -> dict[str, dict[str, int]]:
+    """Return, for each harness of these specs, the newest committed version of each collection that it reads."""
+    named = {name: collections(HARNESSES.get(name)) for name in {(spec.harness or CHAT).name for spec in specs}}
+    names = sorted(frozenset[str]().union(*named.values()))
+    rows = transaction.all("collections.committed", run_id=lease.run_id, names=names) if names else []
+    newest = dict.fromkeys(names, 0) | {row["name"]: row["version"] for row in rows}
+    return {harness: {name: newest[name] for name in sorted(own)} for harness, own in named.items()}
 
 
 def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int:

@@ -4,6 +4,7 @@ import json
 import math
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hone.algorithms import presets
@@ -18,7 +19,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import by_kind
-from services.learner.driver import decisions, operations, preflight
+from services.learner.driver import decisions, offers, operations, preflight
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.groups import (
     drop_refused,
@@ -230,16 +231,20 @@ class RunDriver:
             record_metrics(transaction, self.lease, action.version.number, action.metrics)
 
     def _plan_step(self, action: decisions.PlanStep, source: decisions.StepSource) -> None:
-        """Write a step's row, its metrics and its operations, and the version of a collection that comes with it."""
+        """Write a step's row, its metrics and its operations, and the versions of collections that come with it."""
         with self._traces.within(action.step, "plan"):
             planned = source.plan(action)
+            versions = offers.offered(planned.plan, source.stage.spec, self._objects)
+            versions += [] if planned.version is None else [planned.version]
             reach("step.before-row")
             with fenced(self._database, self.lease) as transaction:
-                self._write_plan(transaction, planned)
+                self._write_plan(transaction, planned, versions)
             reach("step.row-hint")
 
-    def _write_plan(self, transaction: Transaction, planned: decisions.PlannedStep) -> None:
-        plan, filtered, version = planned.plan, list(planned.filtered_ids), planned.version
+    def _write_plan(
+        self, transaction: Transaction, planned: decisions.PlannedStep, versions: Sequence[decisions.CollectionVersion],
+    ) -> None:
+        plan, filtered = planned.plan, list(planned.filtered_ids)
         transaction.run(
             "steps.add", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
             epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
@@ -247,7 +252,7 @@ class RunDriver:
         if filtered:
             transaction.run("groups.drop", group_ids=filtered, reason="filtered")
         metrics = {**by_kind(plan.kind, planned.metrics), "batch/prompts": float(self._outline.pace.size(plan.n))}
-        if version is not None:
+        for version in versions:
             self._add_version(transaction, version)
             metrics |= version.metrics
         if plan.groups:

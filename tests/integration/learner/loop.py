@@ -54,16 +54,18 @@ class Loop:
     """A run of a tenant of its own, and stand-ins for every process that works for it.
 
     A group that is `stuck` is never finished. Its worker takes it, unless `taken` is false. Its deadline passes when no
-    process has anything else to do, if it is before the run's. `refuses` returns why a group is refused, or "".
+    process has anything else to do, if it is before the run's. `refuses` returns why a group is refused, or "". `notes`
+    returns what a harness notes of a sample's call.
     """
 
     def __init__(
         self, url: str, owner_url: str, directory: Path, answer: Answer, stuck: Callable[[Row], bool] = lambda _: False,
-        taken: bool = True, refuses: Callable[[Row], str] = lambda _: "", **spec: Any,
+        taken: bool = True, refuses: Callable[[Row], str] = lambda _: "",
+        notes: Callable[[Row, int], Row] = lambda *_: {}, **spec: Any,
     ) -> None:
         self.rows: RunRows = add_run(owner_url, **{"eval": None, **spec})
         self._database, self._owner_url, self._answer = Database(url), owner_url, answer
-        self._refuses = refuses
+        self._refuses, self._notes = refuses, notes
         self._settings = Settings(database_url=url, objects_url=f"file://{directory}/objects")
         self._objects = objects.connect(self._settings.objects_url)
         self._stuck, self._taken = stuck, taken
@@ -159,7 +161,8 @@ class Loop:
             connection.execute(
                 "INSERT INTO grades (group_id, index, tenant_id, run_id, grader_hash, status, value, extracted) "
                 "VALUES (%s, %s, %s, %s, 'hash', %s, %s, %s)", (*row, status, score, text if status == "ok" else None))
-            call = Call(0, [1, 2, 3], [4, 2], [-1.0, -1.0], "stop", [], text, [True, True])
+            call = Call(0, [1, 2, 3], [4, 2], [-1.0, -1.0], "stop", [], text, [True, True],
+                        notes=self._notes(group, index))
             trajectories.append(Trajectory(group["id"], index, group["request_no"], task, group["task_hash"], item,
                                            [call], [], status, score, None))
         self._objects.put(key, parts.encode(trajectories))

@@ -25,6 +25,9 @@ class NoPlay:
 class NoParams:
     summary = "It takes nothing."
 
+class Taken(Best):
+    collections = frozenset({"mine", "pairs"})
+
 class Wrong:
     def __init__(self): raise OSError("no such file")
 """
@@ -57,7 +60,8 @@ def test_nothing_is_added_without_a_name() -> None:
     ("team_harnesses", "module:Class"), ("team_harnesses:Best()", "module:Class"),
     ("no_such_package:Best", "not ModuleNotFoundError: No module named 'no_such_package'"),
     ("team_harnesses:None_", "not AttributeError"), ("team_harnesses:Wrong", "not OSError: no such file"),
-    ("team_harnesses:NoPlay", "it lacks `play`"), ("team_harnesses:NoParams", "it lacks `params`")])
+    ("team_harnesses:NoPlay", "it lacks `play`"), ("team_harnesses:NoParams", "it lacks `params`"),
+    ("team_harnesses:Taken", "it lacks another name for its collection pairs")])
 def test_what_is_no_harness_is_refused_by_its_name(name: str, expected: str) -> None:
     with pytest.raises(Invalid) as refused:
         own.add(name)

@@ -12,6 +12,7 @@ from hone.api import simulation_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.environments.tasks import make, to_proto
+from hone.harnesses.seat import Kept
 from hone.models import toy
 from hone.rpc.errors import NotFound
 from hone.text.tokenizer import Tokenizer
@@ -116,8 +117,10 @@ def answer(question: CallRequest, text: str) -> Call:
 
 async def every_played(
     local: Local, script: Script, group: Any = GROUP, tokenizers: RoleTokenizers | None = None, positions: int = 512,
+    **collections: list[Kept],
 ) -> list[Episode]:
-    start = GroupStart(group, tokenizers or RoleTokenizers(TOKENIZER), await local.reset(group), positions)
+    start = GroupStart(
+        group, tokenizers or RoleTokenizers(TOKENIZER), await local.reset(group), positions, collections)
     return await Episodes(local, script, Patient()).play(start)  # type: ignore[arg-type]
 
 

@@ -30,3 +30,18 @@ SELECT FROM collections WHERE run_id = %(run_id)s AND name = %(name)s LIMIT 1
 SELECT version || '.' || place AS id, body FROM collection_items
 WHERE run_id = %(run_id)s AND name = %(name)s AND (version, place) > (%(version)s, %(place)s)
 ORDER BY version, place LIMIT %(limit)s
+
+-- name: committed
+-- The newest version of each of these collections that came with a committed step.
+SELECT c.name, max(c.version) AS version FROM collections c
+JOIN steps s ON s.run_id = c.run_id AND s.n = c.version AND s.state = 'committed'
+WHERE c.run_id = %(run_id)s AND c.name = ANY (%(names)s::text[]) GROUP BY c.name
+
+-- name: read
+-- The newest `most` items of each collection as of its pinned version, oldest first.
+SELECT wanted.name, i.version || '.' || i.place AS id, i.body
+FROM unnest(%(names)s::text[], %(versions)s::int[]) AS wanted (name, pinned), LATERAL (
+    SELECT version, place, body FROM collection_items
+    WHERE run_id = %(run_id)s AND name = wanted.name AND version <= wanted.pinned
+    ORDER BY version DESC, place DESC LIMIT %(most)s) AS i
+ORDER BY wanted.name, i.version, i.place
