@@ -22,7 +22,8 @@ from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcom
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
 from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import State
-from hone.algorithms.unwired.skill_credit import distillation_reward, ndcg, ucb_score, updated_utility
+from hone.graders.skill_credit import distillation_reward, ndcg
+from hone.harnesses.skill_utility import ucb_score, updated_utility
 from hone.trajectory.turns import Turns
 
 FAMILIES, CANDIDATES, STEPS, TASKS, RATE = 6, 3, 250, 16, 3.0

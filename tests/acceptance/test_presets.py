@@ -48,6 +48,12 @@ NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
                                                 "prompt": "{attempts}{question}", "merge": False}},
         "grader": {"type": "each_call", "kinds": ["attempt", "deliberate"],
                    "grader": PARTS["parts"]["even"]["grader"]}},
+    "skill1": {  # the toy's lessons are digits, and each skill is a candidate
+        "task": {"environment": "sort_turns", "params": {"digits": 2, "slack": 6}}, "sampling": {"max_tokens": 2},
+        "harness": {"name": "library", "params": {
+            "least": 0.0, "syntax": "plain", "shortest": 1, "query": "{task}", "rerank": "{skills}{task}",
+            "use": "{skill}{task}", "distill": "{task}{episode}"}},
+        "grader": {"type": "skill_credit", "penalty": 0.1}},
     "selskill": {  # the toy calls no skill itself: what is retrieved is a digit, which may be the right one
         "task": {"environment": "sort_turns", "params": {"digits": 2, "slack": 6}}, "sampling": {"max_tokens": 1},
         "harness": {"name": "skills", "params": {"library": {"0": ""}, "describe": False, "retrieve": 0.0}},

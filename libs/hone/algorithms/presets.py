@@ -75,6 +75,8 @@ LACKS: Mapping[str, str] = {
                        "and are trained without them: it imitates the rows that it is given",
     "hian": _DIALOGUES, "duca": _DIALOGUES,
     "sdar": "skills that are written and retrieved: the spec gives its texts",
+    "skill1": "an encoder, so that skills are found by common words, and an episode of the other outcome that is read "
+              "beside the distilled one; evaluations distil, too",
     "heavyskill": "a choice of queries by how their attempts did, and a reward for the width of attempts",
     "pgpo": "a critic that is a model, and tables as images: rules check the steps over tables of text",
 }

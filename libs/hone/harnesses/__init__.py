@@ -4,6 +4,7 @@ from hone.harnesses.chat import Chat
 from hone.harnesses.contract import Harness
 from hone.harnesses.folding import Folding
 from hone.harnesses.heavy import Heavy
+from hone.harnesses.library import Library
 from hone.harnesses.skills import Skills
 from hone.harnesses.sql_phases import SqlPhases
 from hone.harnesses.tool_loop import ToolLoop
@@ -12,6 +13,7 @@ HARNESSES: dict[str, Harness] = {
     "chat": Chat(),
     "folding": Folding(),
     "heavy": Heavy(),
+    "library": Library(),
     "skills": Skills(),
     "tool_loop": ToolLoop(),
     "sql_phases": SqlPhases(),

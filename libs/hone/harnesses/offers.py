@@ -34,6 +34,13 @@ def note(collection: str, item: Any, before: int) -> dict[str, Any]:
     return {"collection": collection, "item": json.loads(text)}
 
 
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text whose JSON has at most this many bytes."""
+    while (size := len(json.dumps(text, ensure_ascii=False).encode(errors="ignore"))) > most:
+        text = text[:min(len(text) - 1, len(text) * most // size)]
+    return text
+
+
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\0", "").encode(errors="ignore").decode()

@@ -6,7 +6,6 @@ answer that calls the skill, and `skip`, an answer that does not. How calls are 
 skill where the policy called none, are a reconstruction.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pydantic import Field, StringConstraints
 from hone.environments.contract import Message
 from hone.harnesses.branching import Candidate, branches
 from hone.harnesses.contract import HarnessParams
+from hone.harnesses.keywords import overlap, words
 from hone.harnesses.seat import Answer, Heard, Over, Seat
 from hone.text.conversation import content_text
 from hone.text.reasoning import spoken
@@ -166,16 +166,11 @@ def retrieved(text: str, library: Mapping[str, str], least: float) -> str | None
     The share is of the smaller set of words. Of equal skills the first one.
     """
     def share(name: str) -> float:
-        own = _words(f"{name} {library[name]}")
-        return len(asked & own) / max(1, min(len(asked), len(own)))
+        return overlap(asked, words(f"{name} {library[name]}"))
 
-    asked = _words(text)
+    asked = words(text)
     best = max(library, key=share, default=None)
     return best if best is not None and share(best) >= least else None
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
 
 
 def _text(said: Said) -> str:

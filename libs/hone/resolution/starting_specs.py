@@ -21,7 +21,7 @@ _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}),
     **{preset: ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}) for preset in ("hian", "duca")},
     "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}), "pgpo": ("table_questions", {}),
-    "selskill": ("skill_points", {}),
+    "selskill": ("skill_points", {}), "skill1": ("phase_lock", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
 
@@ -43,6 +43,7 @@ _ADDED: dict[str, Fields] = {
     "heavyskill": {"harness": {"name": "heavy", "params": {"attempts": 4}}},
     "selskill": {"harness": {"name": "skills", "params": {"library": {"aid": ""}, "retrieve": 0.0}},
                  "grader": {"type": "skill_use"}},
+    "skill1": {"harness": {"name": "library"}, "grader": {"type": "skill_credit", "penalty": 0.1}},
 }
 """Preset -> fields that it needs besides its task and grader."""
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
 from hone.algorithms.inputs import AdvantageInputs
-from hone.algorithms.unwired import skill_credit as credit
+from hone.graders import skill_credit as credit
+from hone.harnesses import skill_utility as library
 from hone.trajectory.turns import Turns
 from tests.oracles import skill1 as oracle
 
@@ -42,13 +43,13 @@ EXAMPLE = [(0, r, rank, dist, STAGES) for r, rank, dist in [
 @pytest.mark.parametrize(("named", "expected"), [([2, 1, 3], 1.0), ([1, 2, 3], 0.908906), ([3, 1, 2], 0.753181)])
 def test_a1_ndcg(named, expected):
     utilities = [0.5, 0.8, 0.2]
-    assert credit.ndcg(credit.completed_order(named, 3), utilities) == pytest.approx(expected, abs=1e-6)
+    assert credit.ndcg(library.completed_order(named, 3), utilities) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a2_utility_after_outcomes():
     utility, seen = 0.5, []
     for outcome in (1, 1, 0):
-        utility = credit.updated_utility(utility, outcome)
+        utility = library.updated_utility(utility, outcome)
         seen.append(utility)
     assert seen == pytest.approx([0.525, 0.54875, 0.5213125], abs=1e-12)
 
@@ -57,7 +58,7 @@ def test_a2_utility_after_outcomes():
 def test_a2_utility_after_many_successes(successes, expected):
     utility = 0.5
     for _ in range(successes):
-        utility = credit.updated_utility(utility, 1)
+        utility = library.updated_utility(utility, 1)
     assert utility == pytest.approx(expected, abs=1e-6)
     assert utility == pytest.approx(1 - 0.5 * 0.95 ** successes)
 
@@ -72,12 +73,12 @@ def test_a3_distillation():
 
 @pytest.mark.parametrize(("utility", "uses", "expected"), [(0.9, 1, 0.9), (0.5, 9, 1.660964), (0.3, 30, 1.486259)])
 def test_a4_retirement_scores(utility, uses, expected):
-    assert credit.retirement_score(utility, uses) == pytest.approx(expected, abs=1e-6)
+    assert library.retirement_score(utility, uses) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a5_training_explores_and_evaluation_exploits():
-    training = [credit.ucb_score(0.7, 0.5, 1, 10, w=0.6), credit.ucb_score(0.6, 0.9, 9, 10, w=0.6)]
-    greedy = [credit.greedy_score(0.7, 0.5, w=0.6), credit.greedy_score(0.6, 0.9, w=0.6)]
+    training = [library.ucb_score(0.7, 0.5, 1, 10, w=0.6), library.ucb_score(0.6, 0.9, 9, 10, w=0.6)]
+    greedy = [library.greedy_score(0.7, 0.5, w=0.6), library.greedy_score(0.6, 0.9, w=0.6)]
     assert training == pytest.approx([1.226971, 0.922324], abs=1e-6)
     assert greedy == pytest.approx([0.62, 0.72])
 
@@ -95,7 +96,7 @@ def test_a6_without_other_stages_it_is_grpo():
 def test_a6_skills_updated_together_keep_one_utility():
     one = other = 0.5
     for outcome in (1, 0, 0, 1, 1):
-        one, other = (credit.updated_utility(utility, outcome) for utility in (one, other))
+        one, other = (library.updated_utility(utility, outcome) for utility in (one, other))
         assert one == other
 
 
@@ -169,7 +170,7 @@ def test_needs_and_refusals():
 @pytest.mark.parametrize(("named", "expected"), [
     ([2], [1, 0, 2]), ([3, 3, 9, 1], [2, 0, 1]), ([0, -1, 4], None), ([], None), ([1, 2, 3], [0, 1, 2])])
 def test_an_order_is_completed_in_retrieval_order(named, expected):
-    assert credit.completed_order(named, 3) == expected
+    assert library.completed_order(named, 3) == expected
 
 
 @pytest.mark.parametrize(("order", "utilities"), [(None, [0.5, 0.8]), ([0], [0.5]), ([], []), ([0, 1], [0, 1e-9])])
@@ -191,10 +192,10 @@ def test_invalid_actions_are_taken_off_the_utilisation_reward():
 
 
 def test_the_worst_skills_retire_and_the_older_of_equals_stays():
-    skills = [credit.SkillRecord(4, 0.9, 1), credit.SkillRecord(3, 0.5, 9), credit.SkillRecord(2, 0.9, 1),
-              credit.SkillRecord(1, 0.3, 30)]
-    assert credit.retained(skills, 3) == [3, 1, 2]
-    assert credit.retained(skills) == [3, 1, 2, 4]
+    skills = [library.SkillRecord(4, 0.9, 1), library.SkillRecord(3, 0.5, 9), library.SkillRecord(2, 0.9, 1),
+              library.SkillRecord(1, 0.3, 30)]
+    assert library.retained(skills, 3) == [3, 1, 2]
+    assert library.retained(skills) == [3, 1, 2, 4]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4).flatmap(

@@ -36,7 +36,7 @@ def step(name, rewards=MIXED, groups=2, **changes):
                 for one, value in zip(of_kinds(plan, made), rewards, strict=True)]
     made = [replace(one, steps=[replace(each, reward=0.0, rules={"format": 0.0}) for each in one.steps])
             for one in made]
-    parts = [dict.fromkeys(("exec", "fmt", "schema"), value or 0.0) for value in rewards]
+    parts = [dict.fromkeys(("exec", "fmt", "schema", "r_rank", "r_dist"), value or 0.0) for value in rewards]
     planned = [group.model_copy(update={"rewards": rewards[place * size:][:size],
                                         "components": parts[place * size:][:size]})
                for place, group in enumerate(plan.groups)]

@@ -30,22 +30,22 @@ NAMED: dict[str, Any] = {
         part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED, "duca": GRADED,
-    "trust_sql": NAMED, "heavyskill": {"harness": {"name": "heavy"}}}
+    "skill1": {"harness": {"name": "library"}, "grader": {"type": "skill_credit", "grader": {"type": "exact"}}},
+    "selskill": {"task": {"environment": "skill_points"}, "harness": {"name": "skills"}, "grader": {
+        "type": "skill_use"}}, "trust_sql": NAMED, "heavyskill": {"harness": {"name": "heavy"}}}
 FROM_ROWS = {"sft", "dpo", "internalization"}
 GOOD = [
     BASE, SFT, *({**BASE, **PARTS, **OTHERS.get(name, {}), "algorithm": name}
                  for name in PRESETS if name not in FROM_ROWS and unmet(name) is None),
     *({**SFT, "algorithm": name} for name in sorted(FROM_ROWS)), {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}},
-    {**BASE, "algorithm": "opd", **HINT},
     {**BASE, "algorithm": "aopd", "contexts": {**HINT["contexts"], "top_k": 4}},
-    {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}},
+    {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}}, {**BASE, "algorithm": "opd", **HINT},
     {**BASE, "batch": {"schedule": {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}}},
     {**BASE, "task": {"dataset": "r"}, "algorithm": "sdar", "contexts": {"privileged": [{"text": "{{ item.any }}"}]}},
     {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
-    {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
-    {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
+    {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
+    {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}}, {**BASE, "eval": None},
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "word_ladder"}}},
-    {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
     {**BASE, "algorithm": "rloo", "batch": {"samples": 1}}, {**BASE, "algorithm": "dynamo", "batch": {"samples": 2}},
     {**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
         "per_rule": True, "rule_weights": {"right": 2.0}}}}},

@@ -68,7 +68,10 @@ def random_episodes(groups=4, samples=4, vocabulary=32, seed=0, algorithm=None, 
         opening = [draw.randrange(vocabulary) for _ in range(draw.randint(1, 5))]
         trajectories += [_random_episode(draw, group, index, opening, vocabulary) for index in range(samples)]
     step = plan(rewards, algorithm, steps=10)
-    groups_with_parts = [one.model_copy(update={"components": parts[one.group_id]}) for one in step.groups]
+    own = method(step.slots, "advantage").components
+    named = {group: [{**each, **dict(zip(own, each.values(), strict=False))} for each in made]
+             for group, made in parts.items()}
+    groups_with_parts = [one.model_copy(update={"components": named[one.group_id]}) for one in step.groups]
     return step.model_copy(update={"groups": groups_with_parts}), trajectories
 
 

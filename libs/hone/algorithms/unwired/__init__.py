@@ -7,7 +7,6 @@ Each module waits for the part of a run that will call it:
     internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
     noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
-    skill_credit       Skill1: a skill library that harness and grader share
     skill_text         SIRI: a builder that has the policy write skills and tests them
     verdicts           self-verify with votes: rewards of several verdicts on one answer
 

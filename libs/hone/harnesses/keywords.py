@@ -1,0 +1,14 @@
+"""How much two texts are about the same, by their words: the retriever of the harnesses `skills` and `library`."""
+
+import re
+from collections.abc import Set
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, in any case."""
+    return frozenset(re.findall(r"\w+", text.casefold()))
+
+
+def overlap(ours: Set[str], theirs: Set[str]) -> float:
+    """Return the share of common words in the smaller one of two sets, in [0, 1]; 0 where one is empty."""
+    return len(ours & theirs) / max(1, min(len(ours), len(theirs)))
