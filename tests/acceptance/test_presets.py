@@ -49,7 +49,7 @@ NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
         "grader": {"type": "each_call", "kinds": ["attempt", "deliberate"],
                    "grader": PARTS["parts"]["even"]["grader"]}},
     "skill1": {  # the toy's lessons are digits, and each skill is a candidate
-        "task": {"environment": "sort_turns", "params": {"digits": 2, "slack": 6}}, "sampling": {"max_tokens": 2},
+        "task": {"environment": "sort_turns", "params": {"digits": 2, "slack": 6}}, "sampling": {"max_tokens": 1},
         "harness": {"name": "library", "params": {
             "least": 0.0, "syntax": "plain", "shortest": 1, "query": "{task}", "rerank": "{skills}{task}",
             "use": "{skill}{task}", "distill": "{task}{episode}"}},
@@ -145,6 +145,20 @@ def test_pairs_name_the_calls_that_they_compare_and_every_branch_is_accounted_fo
     branched = sum(call.kind == "invoke" for call in made)
     assert branched == sum(value for name, points in series.items() for _, value in points
                            if name == "pairs/step" or name.startswith("pairs/discarded/")) > 0
+
+
+def test_skills_that_a_step_distilled_are_read_in_the_next(scene: Scene, started: dict[str, str | Refused]) -> None:
+    run_id = started["skill1"]
+    assert isinstance(run_id, str), run_id
+    scene.finished(run_id, timeout_s=180)
+    items = scene.rows("SELECT version || '.' || place AS id, version, body FROM collection_items "
+                       "WHERE run_id = %s AND name = 'library'", run_id)
+    first = {row["id"] for row in items if row["version"] == 1 and "skill" in row["body"]}
+    made = calls(scene, run_id)
+    read = {one["id"] for call in made for one in call.notes.get("retrieved", [])}
+    assert read <= first, "what the second step read was distilled in the first"
+    assert {row["body"]["used"] for row in items if "used" in row["body"]} <= read
+    assert {call.kind for call in made} == {"query", "rerank", "play", "distill"}
 
 
 def test_stored_logprobs_of_a_teacher_are_those_of_its_weights(scene: Scene, teacher: Path) -> None:
