@@ -57,6 +57,8 @@ def aggregate(values: Array, mask: Array, how: str, horizon: float = 1.0) -> flo
     """A row is a trajectory; for turn-mean it is a turn."""
     if how == "token-mean":
         return float(values[mask].sum() / mask.sum())
+    if how == "token-sum":
+        return float(values[mask].sum())
     rows = [values[row][mask[row]] for row in range(len(mask)) if mask[row].any()]
     per_row = [row.mean() if how in ("seq-mean-token-mean", "turn-mean") else row.sum() for row in rows]
     mean = float(np.mean(per_row))

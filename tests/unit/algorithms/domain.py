@@ -110,7 +110,8 @@ def modulations(random: np.random.Generator) -> ModulationInputs:
         rewards(random, total), tokens, logprobs(random, total), logprobs(random, total),
         random.choice([0.0, 1e-12, 1.0, 12.0], total), random.uniform(-1, 1, total),
         logprobs(random, total, impossible=0.2), known if random.integers(2) else None, int(random.integers(100)),
-        segment=random.integers(-1, 3, total), score=random.random(3))
+        segment=random.integers(-1, 3, total), score=random.random(3), group=random.integers(0, 3, len(tokens)),
+        kind=random.choice(["answer", "invoke", "skip"], len(tokens)).tolist())
 
 
 def losses(random: np.random.Generator) -> LossInputs:
