@@ -48,14 +48,21 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
             {"name": "rows.jsonl", "bytes": 1, "sha256": "0" * 64}]}).json()["id"]
     with Connection.connect(postgres.owner_url) as connection:
         _engine(connection, seeded)
+        _collection(connection, seeded)
         keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
     assert keys is not None
     named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
              "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
-             "datasets.name": dataset.name, "exports.name": "config.json"}
+             "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills"}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%"])
+
+
+def _collection(connection: Connection, seeded: Seeded) -> None:
+    connection.execute(
+        "INSERT INTO collections (run_id, tenant_id, name, version)"
+        " SELECT id, tenant_id, 'private-skills', 1 FROM runs WHERE id = %s", [seeded.run.id])
 
 
 def _engine(connection: Connection, seeded: Seeded) -> None:
