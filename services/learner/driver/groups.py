@@ -39,16 +39,16 @@ def request_groups(
     texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
     pinned = _pinned(transaction, lease, of.values())
+    harnesses = {name: one.harness or CHAT for name, one in of.items()}
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
               source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
-              harness=(of[task.source].harness or CHAT).name,
-              harness_params={**(of[task.source].harness or CHAT).params, **(harness_params or {})},
-              collections=pinned[(of[task.source].harness or CHAT).name], chat=spec.chat,
-              model_id=lease.model_id,
-              max_positions=max_positions,
-              version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
+              harness=harnesses[task.source].name,
+              harness_params={**harnesses[task.source].params, **(harness_params or {})},
+              collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
+              max_positions=max_positions, version_id=version_id, roles=roles, privileged=texts,
+              traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
     return transaction.run(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
