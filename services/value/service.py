@@ -1,32 +1,37 @@
-"""The Value service: rollout budgets, and baselines from the outcomes of earlier steps."""
+"""The Value service: rollout budgets, baselines and predicted success, from the outcomes of earlier steps."""
 
-import math
+import asyncio
 from typing import Any
 
 from pydantic import ValidationError
 
 from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs, GroupOutcomes
 from hone.algorithms.method import Method, Params
+from hone.algorithms.value import hashed
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
 from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
 from hone.spec import strict_json
 from hone.store.database import AsyncDatabase
+from hone.text.conversation import clipped_prompt
+from services.value.features import Features
+from services.value.prediction import MOST_PROMPTS, Predictor, bounds
 
 
 class Value(value_pb2_grpc.ValueServiceServicer):
-    """Reads outcomes and steps. It writes nothing."""
+    """Reads outcomes and steps. It writes nothing but the features of prompts, which it keeps."""
 
     def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
+        self._predictor = Predictor(database, Features(database))
 
     async def AllocateRollouts(
             self, request: value_pb2.AllocateRolloutsRequest, context: Any) -> value_pb2.AllocateRolloutsResponse:
         """Return how many rollouts each prompt gets."""
         method, params = _allocation(request)
         outcomes = await self._outcomes(request) if "outcomes" in params.needs() else {}
-        inputs = AllocationInputs(list(request.task_hashes), request.budget, outcomes, _bounds(request))
+        inputs = AllocationInputs(list(request.task_hashes), request.budget, outcomes, bounds(request))
         rollouts, _, _ = method(inputs, params.model_dump(), {})
         reach("allocate.mid")
         return value_pb2.AllocateRolloutsResponse(rollouts=rollouts)
@@ -37,6 +42,22 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         return value_pb2.BaselineResponse(baselines=[
             value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
             for task_hash in request.task_hashes])
+
+    async def Predict(self, request: value_pb2.PredictRequest, context: Any) -> value_pb2.PredictResponse:
+        """Return the success of a policy on prompts, before it samples any."""
+        return await self._predictor.predict(request)
+
+    async def Embed(self, request: value_pb2.EmbedRequest, context: Any) -> value_pb2.EmbedResponse:
+        """Return the vectors of texts."""
+        if request.model not in ("", hashed.NAME):
+            raise InvalidField("model", request.model, hashed.NAME)
+        if not 0 < len(request.texts) <= MOST_PROMPTS:
+            raise InvalidField("texts", f"{len(request.texts)} texts", f"1 to {MOST_PROMPTS}")
+        texts = [clipped_prompt(text) for text in request.texts]
+        vectors = await asyncio.to_thread(hashed.embed, texts)
+        return value_pb2.EmbedResponse(model=hashed.NAME, embeddings=[
+            value_pb2.Embedding(values=vector, tokens=hashed.tokens(text))
+            for text, vector in zip(texts, vectors, strict=True)])
 
     async def _outcomes(self, request: value_pb2.AllocateRolloutsRequest) -> dict[str, list[GroupOutcomes]]:
         """Return the outcomes so far of each task, group by group."""
@@ -59,15 +80,6 @@ class Value(value_pb2_grpc.ValueServiceServicer):
             return await self._database.all(
                 query, run_id=request.run_id, since_step=request.since_step, before_step=request.before_step,
                 task_hashes=list(request.task_hashes))
-
-
-def _bounds(request: value_pb2.AllocateRolloutsRequest) -> tuple[float, float]:
-    """Return the smallest and the largest score. Raises InvalidField."""
-    low = request.lowest if request.HasField("lowest") else 0.0
-    high = request.highest if request.HasField("highest") else 1.0
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidField("highest", high, f"a finite number above the lowest score, {low:g}")
-    return low, high
 
 
 def _fields(row: dict[str, Any] | None) -> dict[str, Any]:
