@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocateRolloutsRequest(_message.Message):
-    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step", "since_step", "lowest", "highest")
+    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step", "since_step", "lowest", "highest", "predictions")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -17,6 +17,7 @@ class AllocateRolloutsRequest(_message.Message):
     SINCE_STEP_FIELD_NUMBER: _ClassVar[int]
     LOWEST_FIELD_NUMBER: _ClassVar[int]
     HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     method: str
     params_json: str
@@ -26,13 +27,27 @@ class AllocateRolloutsRequest(_message.Message):
     since_step: int
     lowest: float
     highest: float
-    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ...) -> None: ...
+    predictions: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ..., predictions: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class AllocateRolloutsResponse(_message.Message):
-    __slots__ = ("rollouts",)
+    __slots__ = ("rollouts", "chances", "metrics", "unreliable")
+    class MetricsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     ROLLOUTS_FIELD_NUMBER: _ClassVar[int]
+    CHANCES_FIELD_NUMBER: _ClassVar[int]
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    UNRELIABLE_FIELD_NUMBER: _ClassVar[int]
     rollouts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, rollouts: _Optional[_Iterable[int]] = ...) -> None: ...
+    chances: _containers.RepeatedScalarFieldContainer[float]
+    metrics: _containers.ScalarMap[str, float]
+    unreliable: str
+    def __init__(self, rollouts: _Optional[_Iterable[int]] = ..., chances: _Optional[_Iterable[float]] = ..., metrics: _Optional[_Mapping[str, float]] = ..., unreliable: _Optional[str] = ...) -> None: ...
 
 class BaselineRequest(_message.Message):
     __slots__ = ("run_id", "task_hashes", "before_step", "since_step")
