@@ -4,7 +4,7 @@
 --   what runs start from  artifacts; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
---   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
+--   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
 --   who serves          engines, engine_models, workers
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
@@ -315,7 +315,8 @@ CREATE TABLE models (
     kind        text NOT NULL DEFAULT 'full' CHECK (kind IN ('full', 'lora')),
     base_artifact_id text REFERENCES artifacts,
     base_version_id  text,
-    config      jsonb NOT NULL,          -- {seed, optimizer, snapshot_every, keep_versions, ...}
+    config      jsonb NOT NULL,          -- {seed, optimizer, snapshot_every, keep_versions, ...}; of one that is asked
+                                         -- through the gateway and never trained: {frozen, asked}
     next_seq    bigint NOT NULL DEFAULT 1,
     snapshot_seq bigint NOT NULL DEFAULT 0,
     snapshot    jsonb,                   -- manifest of the last snapshot, which covers operations up to snapshot_seq
@@ -329,6 +330,8 @@ CREATE TABLE models (
 );
 CREATE INDEX models_by_base ON models (base_artifact_id) WHERE base_artifact_id IS NOT NULL;
 CREATE INDEX models_by_base_version ON models (base_version_id) WHERE base_version_id IS NOT NULL;
+CREATE UNIQUE INDEX models_asked ON models (coalesce(base_artifact_id, base_version_id))
+    WHERE deleted_at IS NULL AND jsonb_exists(config, 'asked');
 CREATE INDEX models_deleted ON models (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX models_by_tenant ON models (tenant_id);
 
@@ -544,18 +547,6 @@ CREATE TABLE journal (
     body        bytea NOT NULL,          -- JSON, see hone.trajectory.journal
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (group_id, index, call)
-);
-
--- What the policy of a run is asked in a task, from its first ready group on, for the value service. No foreign key, as of
--- trajectories.
-CREATE TABLE prompts (
-    run_id      text NOT NULL,
-    task_hash   text NOT NULL,
-    tenant_id   text NOT NULL,
-    text        text NOT NULL,           -- of the environment's first messages; of a long one the end
-    features_by text,                    -- embedder and adapter that made `features`; null: none did yet
-    features    bytea,                   -- float32, little-endian
-    PRIMARY KEY (run_id, task_hash)
 );
 
 -- The outcome of each sample, once, however many graders graded it and however often.
@@ -845,9 +836,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, up
     operations, events, outcomes TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
-GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
+GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
-    trajectories, grades, prompts, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
+    trajectories, grades, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;
 GRANT SELECT ON costs, stored_files TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
@@ -862,7 +853,7 @@ DECLARE t text;
 BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
-                             'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
+                             'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

@@ -44,6 +44,8 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/models": "read",
     "POST /v1/models": "run",
     "GET /v1/models/{name:path}": "read",
+    "POST /v1/chat/completions": "run",
+    "POST /v1/completions": "run",
     "GET /v1/datasets": "read",
     "POST /v1/datasets": "run",
     "GET /v1/datasets/{name:path}": "read",

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.allocation.dynamo import (
+from hone.algorithms.allocation import (
+    AllocationInputs,
+    GroupOutcomes,
     SuccessHistory,
     SuccessVarianceParams,
     allocated,
@@ -16,7 +18,6 @@ from hone.algorithms.allocation.dynamo import (
     dynamo,
     priorities,
 )
-from hone.algorithms.allocation.inputs import AllocationInputs, GroupOutcomes
 
 
 def weighed(pairs, **params):
