@@ -49,10 +49,9 @@ class AskedStack:
         """Return a stub of the engine, as other services of the stack have one."""
         return InferenceServiceStub(blocking_channel(self.engine_address, os.environ["HONE_STACK_TOKEN"]))
 
-    def openai(self, key: str, **options: object) -> openai.OpenAI:
+    def openai(self, key: str) -> Any:
         """Return OpenAI's own client. Nothing is repeated, so that a test sees each refusal."""
-        return openai.OpenAI(base_url=f"{self.gateway.url}/v1", api_key=key, max_retries=0, timeout=60,
-                             **options)  # type: ignore[arg-type]
+        return openai.OpenAI(base_url=f"{self.gateway.url}/v1", api_key=key, max_retries=0, timeout=60)
 
     def hone(self, key: str) -> Client:
         return self.gateway.client(key)
