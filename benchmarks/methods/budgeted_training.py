@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, dynamo
+from hone.algorithms.allocation.dynamo import SuccessHistory, SuccessVarianceParams, dynamo
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 
 PROMPTS, MEAN, ACTIONS, STEPS, RATE, FADES = 64, 16, 20, 60, 5.0, 0.9

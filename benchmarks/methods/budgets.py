@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, allocated, dynamo
+from hone.algorithms.allocation.dynamo import SuccessHistory, SuccessVarianceParams, allocated, dynamo
 from hone.algorithms.inputs import Floats, Ints
 
 PROMPTS, MEAN, ACTIONS, SEEN, DRAWS = 256, 16, 20, 8, 50

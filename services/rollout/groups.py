@@ -22,6 +22,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
+from hone.text.conversation import prompt_text
 from hone.trajectory import parts
 from hone.trajectory.records import PREVIEW, Call, Trajectory
 from services.rollout.branches import Episode
@@ -47,6 +48,7 @@ class GradedGroup:
     sessions: list[simulation_pb2.Session]
     place: tracing.Place | None = None  # in a trace
     masked: dict[int, str] = field(default_factory=dict)  # why a sample has no score, by its index
+    prompt: str = ""  # what the policy is asked; "": nothing that the value service could read
 
 
 class Groups:
@@ -131,7 +133,8 @@ def _graded(
     trajectories = [trajectory(one, items[one.item_json], scored[one.index], grades.get(one.index))
                     for one in episodes]
     masked = {one.index: one.masked for one in episodes if one.masked}
-    return GradedGroup(claim, trajectories, list(sessions.values()), tracing.here(), masked)
+    asked = prompt_text(episodes[0].start.said) if episodes else ""
+    return GradedGroup(claim, trajectories, list(sessions.values()), tracing.here(), masked, asked)
 
 
 def trajectory(
@@ -188,6 +191,8 @@ class Store:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _index(transaction, claims[0].tenant_id, run_id, part, stored)
                 await _record_masked(transaction, (graded for graded in groups if graded.claim.id in ready))
+                asked = {graded.claim.id: graded.prompt for graded in groups if graded.claim.id in ready}
+                await transaction.run("prompts.add", group_ids=list(asked), texts=list(asked.values()))
                 await transaction.run("server.notify", channel="groups", payload=run_id)
 
 

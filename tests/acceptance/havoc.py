@@ -1,5 +1,6 @@
 """Kills and freezes processes of a working stack, and checks that each blow hit and that the run recovered from it."""
 
+import json
 import os
 import random
 import signal
@@ -12,9 +13,16 @@ from typing import Any
 import psycopg
 
 from hone import crashpoints
-from tests.acceptance.scene import Scene, wait_for
+from hone.stack.embedded import last_line
+from tests.acceptance.scene import Late, Scene, wait_for
 
-RECOVERY_S = 60.0
+RECOVERY_S = 120.0
+"""Recoveries take 2 to 5 s. Beyond this, something hangs: machines of the same kind differ by a factor of three."""
+
+_OPEN_GROUPS = (
+    "SELECT id, purpose, request_no, step, state, reason, refused, attempt, memory_ends, claim_owner, "
+    "round(extract(epoch FROM claim_expires - now()), 1) AS claimed_s FROM groups "
+    "WHERE run_id = %s AND state IN ('requested', 'ready') ORDER BY id")
 
 _COUNTERS = {
     "driver": "SELECT lease_epoch FROM runs WHERE id = %s",
@@ -59,7 +67,7 @@ class Havoc:
         counter = self._counter(kind)
         self.scene.forget_hits(point)
         (self.scene.crash_dir / point).touch()
-        died = wait_for(f"{kind} to reach {point}", lambda: self.scene.hit(point), RECOVERY_S)
+        died = self._soon(f"{kind} to reach {point}", lambda: self.scene.hit(point))
         assert died in {pid for name, pid in pids.items() if name.startswith(kind)}, (kind, point, died, pids)
         self._recovered(kind, died, None if point in _NOTHING_LEFT else counter, before)
 
@@ -76,29 +84,29 @@ class Havoc:
         supervised = {one.pid for one in self.scene.stack.status() if one.name.startswith(kind)}
         os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
-        wait_for(f"a step after the death of {name}", lambda: self._progress() > before + 1, RECOVERY_S)
-        wait_for(f"another {kind}", lambda: not supervised & set(self.scene.stack.pids().values()), RECOVERY_S)
+        self._soon(f"a step after the death of {name}", lambda: self._progress() > before + 1)
+        self._soon(f"another {kind}", lambda: not supervised & set(self.scene.stack.pids().values()))
         self._note(name, began)
 
     def freeze(self, kind: str) -> None:
         """Stop the holder of a lease until another process has the lease, then let the holder go on."""
         before = self._room()
         began = time.monotonic()
-        pid = wait_for(f"a {kind} that is stopped while it has its lease", lambda: self._frozen(kind), RECOVERY_S)
+        pid = self._soon(f"a {kind} that is stopped while it has its lease", lambda: self._frozen(kind))
         try:
-            wait_for("a step without the frozen holder", lambda: self.scene.committed(self.run_id) > before, RECOVERY_S)
+            self._soon("a step without the frozen holder", lambda: self.scene.committed(self.run_id) > before)
             self._note(f"{kind} frozen", began)
         finally:
             os.kill(pid, signal.SIGCONT)
-        wait_for("a step with the holder awake", lambda: self.scene.committed(self.run_id) > before + 1, RECOVERY_S)
+        self._soon("a step with the holder awake", lambda: self.scene.committed(self.run_id) > before + 1)
 
     def _frozen(self, kind: str) -> int | None:
         """Return the pid of a stopped process whose lease another took; None if it had given up its lease before."""
         counter = self._counter(kind)
-        holder = wait_for(f"a holder of the {kind} lease", lambda: self._holder(kind), RECOVERY_S)
+        holder = self._soon(f"a holder of the {kind} lease", lambda: self._holder(kind))
         pid = self.scene.stack.kill(holder, signal.SIGSTOP)
-        wait_for(f"another {kind} to take over from {holder}",
-                 lambda: self._counter(kind) > counter or not self._holds(holder, kind), RECOVERY_S)
+        self._soon(f"another {kind} to take over from {holder}",
+                   lambda: self._counter(kind) > counter or not self._holds(holder, kind))
         if self._counter(kind) > counter:
             return pid
         os.kill(pid, signal.SIGCONT)
@@ -119,7 +127,7 @@ class Havoc:
         before = self._room()
         began = time.monotonic()
         blow()
-        wait_for(f"a step after {what}", lambda: self._progress() > before, RECOVERY_S)
+        self._soon(f"a step after {what}", lambda: self._progress() > before)
         self._note(what, began)
 
     def summary(self) -> dict[str, dict[str, float]]:
@@ -127,18 +135,32 @@ class Havoc:
         return {kind: {"count": len(found), "median_s": round(statistics.median(found), 2),
                        "longest_s": round(max(found), 2)} for kind, found in sorted(self.recoveries.items())}
 
+    def _soon(self, what: str, happened: Callable[[], Any]) -> Any:
+        """Wait for something within the bound of recoveries. Raises Late with what everything waits for."""
+        try:
+            return wait_for(what, happened, RECOVERY_S)
+        except Late as late:
+            raise Late("\n".join([str(late), *self._situation()])) from None
+
+    def _situation(self) -> list[str]:
+        """Return the run's step, its open groups, and the state and last logged line of each process."""
+        stack = self.scene.stack
+        return [f"committed step {self._progress()} of {self.steps}",
+                *(json.dumps(row, default=str) for row in self.scene.rows(_OPEN_GROUPS, self.run_id)),
+                *(f"{one.name} {one.state} {one.pid}: {last_line(stack.state, one.name)}" for one in stack.status())]
+
     def _room(self) -> int:
         """Return the committed step, once there is one. Raises AssertionError unless at least two steps are left."""
-        step = int(wait_for("a committed step", self._progress, RECOVERY_S))
+        step = int(self._soon("a committed step", self._progress))
         assert step + 2 <= self.steps, f"the run is at step {step} of {self.steps}: no room for another blow"
         return step
 
     def _recovered(self, kind: str, died: int, counter: int | None, before: int) -> None:
         began = time.monotonic()
-        wait_for(f"a step after the death of {kind}", lambda: self._progress() > before + 1, RECOVERY_S)
+        self._soon(f"a step after the death of {kind}", lambda: self._progress() > before + 1)
         if counter is not None and kind in _COUNTERS:
-            wait_for(f"the {kind} counter to rise", lambda: self._counter(kind) > counter, RECOVERY_S)
-        wait_for(f"another {kind}", lambda: self._replaced(kind, died), RECOVERY_S)
+            self._soon(f"the {kind} counter to rise", lambda: self._counter(kind) > counter)
+        self._soon(f"another {kind}", lambda: self._replaced(kind, died))
         self._note(kind, began)
 
     def _replaced(self, kind: str, died: int) -> bool:

@@ -54,12 +54,12 @@ def kl(logp: Array, reference: Array, estimator: str) -> Array:
 
 
 def aggregate(values: Array, mask: Array, how: str, horizon: float = 1.0) -> float:
-    """A row is a trajectory; for turn-mean it is a turn."""
+    """A row is a trajectory; for turn-mean it is a turn, for prompt-mean the only trajectory of its group."""
     if how == "token-mean":
         return float(values[mask].sum() / mask.sum())
     if how == "token-sum":
         return float(values[mask].sum())
     rows = [values[row][mask[row]] for row in range(len(mask)) if mask[row].any()]
-    per_row = [row.mean() if how in ("seq-mean-token-mean", "turn-mean") else row.sum() for row in rows]
+    per_row = [row.mean() if how in ("seq-mean-token-mean", "turn-mean", "prompt-mean") else row.sum() for row in rows]
     mean = float(np.mean(per_row))
     return mean / horizon if how == "seq-mean-token-sum-norm" else mean

@@ -23,6 +23,7 @@ class AggregationInputs:
 
     tokens: Ints  # [B], counted tokens of each trajectory
     max_tokens: int  # the run's longest completion, in tokens
+    group: Ints | None = None  # [B], number of each trajectory's group; None: each is a group of its own
 
 
 class PerTurn(Params):
@@ -75,11 +76,23 @@ def turn_mean(inputs: AggregationInputs, params: PerTurn, state: State) -> tuple
     return np.where(counted, 1 / (max(1, counted.sum()) * np.maximum(inputs.tokens, 1)), 0.0), state, {}
 
 
+def prompt_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1 / (G k_i tokens_i), G groups, k_i trajectories in the group of i: prompts count alike, however many.
+
+    V0.5, arXiv 2603.10848. A reconstruction.
+    """
+    if inputs.group is None:
+        return seq_mean_token_mean(inputs, params, state)
+    _, own, sizes = np.unique(inputs.group, return_inverse=True, return_counts=True)
+    return 1 / (len(sizes) * sizes[own] * np.maximum(inputs.tokens, 1)), state, {}
+
+
 AGGREGATIONS: Mapping[str, Method[AggregationInputs, Floats]] = {
     "token-mean": Method(token_mean),
     "seq-mean-token-mean": Method(seq_mean_token_mean),
     "seq-mean-token-sum": Method(seq_mean_token_sum),
     "seq-mean-token-sum-norm": Method(seq_mean_token_sum_norm, Horizon),
     "turn-mean": Method(turn_mean, PerTurn),
+    "prompt-mean": Method(prompt_mean),
     "token-sum": Method(token_sum),
 }

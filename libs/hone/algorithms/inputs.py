@@ -77,13 +77,21 @@ class AdvantageInputs:
     step: int = 0  # steps of the run before this one
     steps: int = 1  # steps of the run
     source: Sequence[str] = ()  # [B], name of the task's source in a mixture; empty or "": there is none
+    predicted: Floats | None = None  # [B], predicted chance that the prompt's samples succeed; NaN: there is none
+    bounds: tuple[float, float] = (0.0, 1.0)  # smallest and largest reward
 
     @classmethod
     def of(cls, batch: Batch, plan: StepPlan) -> "AdvantageInputs":
         """Return the inputs that a packed batch holds by itself; log-probabilities and values are left None."""
         return cls(batch.reward, batch.group, batch.tokens, batch.baseline, components=batch.components,
                    source=batch.source, spans=batch.spans.inside, turns=batch.turns, truncated=batch.truncated,
-                   step=plan.nth - 1, steps=plan.steps)
+                   step=plan.nth - 1, steps=plan.steps, predicted=batch.predicted, bounds=plan.bounds)
+
+    def chance(self, rows: Ints) -> float | None:
+        """Return the chance that was predicted for a group with these rows; None where there was none."""
+        if self.predicted is None or not len(self.predicted) or math.isnan(chance := self.predicted[rows[0]]):
+            return None
+        return float(chance)
 
     def inside(self, span: str) -> Flags:
         """Return whether each token is inside a span of that name, [M]; all False where no sample has such a span."""

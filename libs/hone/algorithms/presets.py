@@ -29,6 +29,7 @@ PRESETS: Mapping[str, Filling] = {
     "sapo": {"loss": "sapo", "aggregation": "seq-mean-token-mean"},
     "maspo": {"loss": "maspo"},
     "dynamo": {"allocation": "dynamo", "modulation": "dynamo", "loss": ("dual_clip", {"high": 0.28, "floor": 10.0})},
+    "coba_rl": {"allocation": "coba_rl", "loss": "clip_higher"},
     "gdpo": {"advantage": "gdpo"},
     "rdpo": {"advantage": "rdpo", "aggregation": "seq-mean-token-mean"},
     "gigpo": {"advantage": "gigpo", "regularizers": [("kl", {"coefficient": 0.01})]},

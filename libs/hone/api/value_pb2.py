@@ -24,23 +24,41 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13hone/v1/value.proto\x12\x07hone.v1\"\xde\x01\n\x17\x41llocateRolloutsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x0bparams_json\x18\x03 \x01(\t\x12\x13\n\x0btask_hashes\x18\x04 \x03(\t\x12\x0e\n\x06\x62udget\x18\x05 \x01(\x05\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x06 \x01(\x05\x12\x12\n\nsince_step\x18\x07 \x01(\x05\x12\x13\n\x06lowest\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07highest\x18\t \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_lowestB\n\n\x08_highest\",\n\x18\x41llocateRolloutsResponse\x12\x10\n\x08rollouts\x18\x01 \x03(\x05\"_\n\x0f\x42\x61selineRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x13\n\x0btask_hashes\x18\x02 \x03(\t\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x03 \x01(\x05\x12\x12\n\nsince_step\x18\x04 \x01(\x05\"<\n\x10\x42\x61selineResponse\x12(\n\tbaselines\x18\x01 \x03(\x0b\x32\x15.hone.v1.TaskBaseline\"L\n\x0cTaskBaseline\x12\x11\n\ttask_hash\x18\x01 \x01(\t\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x42\x07\n\x05_mean2\xa8\x01\n\x0cValueService\x12W\n\x10\x41llocateRollouts\x12 .hone.v1.AllocateRolloutsRequest\x1a!.hone.v1.AllocateRolloutsResponse\x12?\n\x08\x42\x61seline\x12\x18.hone.v1.BaselineRequest\x1a\x19.hone.v1.BaselineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13hone/v1/value.proto\x12\x07hone.v1\"\xf3\x01\n\x17\x41llocateRolloutsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x0bparams_json\x18\x03 \x01(\t\x12\x13\n\x0btask_hashes\x18\x04 \x03(\t\x12\x0e\n\x06\x62udget\x18\x05 \x01(\x05\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x06 \x01(\x05\x12\x12\n\nsince_step\x18\x07 \x01(\x05\x12\x13\n\x06lowest\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07highest\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x13\n\x0bpredictions\x18\n \x03(\x01\x42\t\n\x07_lowestB\n\n\x08_highest\"\xc2\x01\n\x18\x41llocateRolloutsResponse\x12\x10\n\x08rollouts\x18\x01 \x03(\x05\x12\x0f\n\x07\x63hances\x18\x02 \x03(\x01\x12?\n\x07metrics\x18\x03 \x03(\x0b\x32..hone.v1.AllocateRolloutsResponse.MetricsEntry\x12\x12\n\nunreliable\x18\x04 \x01(\t\x1a.\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"_\n\x0f\x42\x61selineRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x13\n\x0btask_hashes\x18\x02 \x03(\t\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x03 \x01(\x05\x12\x12\n\nsince_step\x18\x04 \x01(\x05\"<\n\x10\x42\x61selineResponse\x12(\n\tbaselines\x18\x01 \x03(\x0b\x32\x15.hone.v1.TaskBaseline\"L\n\x0cTaskBaseline\x12\x11\n\ttask_hash\x18\x01 \x01(\t\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x42\x07\n\x05_mean\"\xc1\x01\n\x0ePredictRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x12\n\nsince_step\x18\x02 \x01(\x05\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x03 \x01(\x05\x12\x12\n\nversion_id\x18\x04 \x01(\t\x12 \n\x07prompts\x18\x05 \x03(\x0b\x32\x0f.hone.v1.Prompt\x12\x13\n\x06lowest\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07highest\x18\x07 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_lowestB\n\n\x08_highest\")\n\x06Prompt\x12\x11\n\ttask_hash\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xa1\x01\n\x0fPredictResponse\x12(\n\x0bpredictions\x18\x01 \x03(\x0b\x32\x13.hone.v1.Prediction\x12\x10\n\x08reliable\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0chead_version\x18\x04 \x01(\t\x12\x16\n\x0e\x63ontext_digest\x18\x05 \x01(\t\x12\x14\n\x0c\x63ontext_rows\x18\x06 \x01(\x05\"&\n\nPrediction\x12\t\n\x01p\x18\x01 \x01(\x01\x12\r\n\x05logit\x18\x02 \x01(\x01\",\n\x0c\x45mbedRequest\x12\r\n\x05texts\x18\x01 \x03(\t\x12\r\n\x05model\x18\x02 \x01(\t\"F\n\rEmbedResponse\x12\r\n\x05model\x18\x01 \x01(\t\x12&\n\nembeddings\x18\x02 \x03(\x0b\x32\x12.hone.v1.Embedding\"+\n\tEmbedding\x12\x0e\n\x06values\x18\x01 \x03(\x02\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x32\x9e\x02\n\x0cValueService\x12W\n\x10\x41llocateRollouts\x12 .hone.v1.AllocateRolloutsRequest\x1a!.hone.v1.AllocateRolloutsResponse\x12?\n\x08\x42\x61seline\x12\x18.hone.v1.BaselineRequest\x1a\x19.hone.v1.BaselineResponse\x12<\n\x07Predict\x12\x17.hone.v1.PredictRequest\x1a\x18.hone.v1.PredictResponse\x12\x36\n\x05\x45mbed\x12\x15.hone.v1.EmbedRequest\x1a\x16.hone.v1.EmbedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.value_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_ALLOCATEROLLOUTSRESPONSE_METRICSENTRY']._loaded_options = None
+  _globals['_ALLOCATEROLLOUTSRESPONSE_METRICSENTRY']._serialized_options = b'8\001'
   _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_start=33
-  _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_end=255
-  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_start=257
-  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_end=301
-  _globals['_BASELINEREQUEST']._serialized_start=303
-  _globals['_BASELINEREQUEST']._serialized_end=398
-  _globals['_BASELINERESPONSE']._serialized_start=400
-  _globals['_BASELINERESPONSE']._serialized_end=460
-  _globals['_TASKBASELINE']._serialized_start=462
-  _globals['_TASKBASELINE']._serialized_end=538
-  _globals['_VALUESERVICE']._serialized_start=541
-  _globals['_VALUESERVICE']._serialized_end=709
+  _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_end=276
+  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_start=279
+  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_end=473
+  _globals['_ALLOCATEROLLOUTSRESPONSE_METRICSENTRY']._serialized_start=427
+  _globals['_ALLOCATEROLLOUTSRESPONSE_METRICSENTRY']._serialized_end=473
+  _globals['_BASELINEREQUEST']._serialized_start=475
+  _globals['_BASELINEREQUEST']._serialized_end=570
+  _globals['_BASELINERESPONSE']._serialized_start=572
+  _globals['_BASELINERESPONSE']._serialized_end=632
+  _globals['_TASKBASELINE']._serialized_start=634
+  _globals['_TASKBASELINE']._serialized_end=710
+  _globals['_PREDICTREQUEST']._serialized_start=713
+  _globals['_PREDICTREQUEST']._serialized_end=906
+  _globals['_PROMPT']._serialized_start=908
+  _globals['_PROMPT']._serialized_end=949
+  _globals['_PREDICTRESPONSE']._serialized_start=952
+  _globals['_PREDICTRESPONSE']._serialized_end=1113
+  _globals['_PREDICTION']._serialized_start=1115
+  _globals['_PREDICTION']._serialized_end=1153
+  _globals['_EMBEDREQUEST']._serialized_start=1155
+  _globals['_EMBEDREQUEST']._serialized_end=1199
+  _globals['_EMBEDRESPONSE']._serialized_start=1201
+  _globals['_EMBEDRESPONSE']._serialized_end=1271
+  _globals['_EMBEDDING']._serialized_start=1273
+  _globals['_EMBEDDING']._serialized_end=1316
+  _globals['_VALUESERVICE']._serialized_start=1319
+  _globals['_VALUESERVICE']._serialized_end=1605
 # @@protoc_insertion_point(module_scope)

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocateRolloutsRequest(_message.Message):
-    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step", "since_step", "lowest", "highest")
+    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step", "since_step", "lowest", "highest", "predictions")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -17,6 +17,7 @@ class AllocateRolloutsRequest(_message.Message):
     SINCE_STEP_FIELD_NUMBER: _ClassVar[int]
     LOWEST_FIELD_NUMBER: _ClassVar[int]
     HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     method: str
     params_json: str
@@ -26,13 +27,27 @@ class AllocateRolloutsRequest(_message.Message):
     since_step: int
     lowest: float
     highest: float
-    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ...) -> None: ...
+    predictions: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ..., predictions: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class AllocateRolloutsResponse(_message.Message):
-    __slots__ = ("rollouts",)
+    __slots__ = ("rollouts", "chances", "metrics", "unreliable")
+    class MetricsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     ROLLOUTS_FIELD_NUMBER: _ClassVar[int]
+    CHANCES_FIELD_NUMBER: _ClassVar[int]
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    UNRELIABLE_FIELD_NUMBER: _ClassVar[int]
     rollouts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, rollouts: _Optional[_Iterable[int]] = ...) -> None: ...
+    chances: _containers.RepeatedScalarFieldContainer[float]
+    metrics: _containers.ScalarMap[str, float]
+    unreliable: str
+    def __init__(self, rollouts: _Optional[_Iterable[int]] = ..., chances: _Optional[_Iterable[float]] = ..., metrics: _Optional[_Mapping[str, float]] = ..., unreliable: _Optional[str] = ...) -> None: ...
 
 class BaselineRequest(_message.Message):
     __slots__ = ("run_id", "task_hashes", "before_step", "since_step")
@@ -61,3 +76,77 @@ class TaskBaseline(_message.Message):
     mean: float
     count: int
     def __init__(self, task_hash: _Optional[str] = ..., mean: _Optional[float] = ..., count: _Optional[int] = ...) -> None: ...
+
+class PredictRequest(_message.Message):
+    __slots__ = ("run_id", "since_step", "before_step", "version_id", "prompts", "lowest", "highest")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_STEP_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_STEP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PROMPTS_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    since_step: int
+    before_step: int
+    version_id: str
+    prompts: _containers.RepeatedCompositeFieldContainer[Prompt]
+    lowest: float
+    highest: float
+    def __init__(self, run_id: _Optional[str] = ..., since_step: _Optional[int] = ..., before_step: _Optional[int] = ..., version_id: _Optional[str] = ..., prompts: _Optional[_Iterable[_Union[Prompt, _Mapping]]] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ...) -> None: ...
+
+class Prompt(_message.Message):
+    __slots__ = ("task_hash", "text")
+    TASK_HASH_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    task_hash: str
+    text: str
+    def __init__(self, task_hash: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class PredictResponse(_message.Message):
+    __slots__ = ("predictions", "reliable", "reason", "head_version", "context_digest", "context_rows")
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
+    RELIABLE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    HEAD_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_ROWS_FIELD_NUMBER: _ClassVar[int]
+    predictions: _containers.RepeatedCompositeFieldContainer[Prediction]
+    reliable: bool
+    reason: str
+    head_version: str
+    context_digest: str
+    context_rows: int
+    def __init__(self, predictions: _Optional[_Iterable[_Union[Prediction, _Mapping]]] = ..., reliable: _Optional[bool] = ..., reason: _Optional[str] = ..., head_version: _Optional[str] = ..., context_digest: _Optional[str] = ..., context_rows: _Optional[int] = ...) -> None: ...
+
+class Prediction(_message.Message):
+    __slots__ = ("p", "logit")
+    P_FIELD_NUMBER: _ClassVar[int]
+    LOGIT_FIELD_NUMBER: _ClassVar[int]
+    p: float
+    logit: float
+    def __init__(self, p: _Optional[float] = ..., logit: _Optional[float] = ...) -> None: ...
+
+class EmbedRequest(_message.Message):
+    __slots__ = ("texts", "model")
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    model: str
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., model: _Optional[str] = ...) -> None: ...
+
+class EmbedResponse(_message.Message):
+    __slots__ = ("model", "embeddings")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDINGS_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    embeddings: _containers.RepeatedCompositeFieldContainer[Embedding]
+    def __init__(self, model: _Optional[str] = ..., embeddings: _Optional[_Iterable[_Union[Embedding, _Mapping]]] = ...) -> None: ...
+
+class Embedding(_message.Message):
+    __slots__ = ("values", "tokens")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[float]
+    tokens: int
+    def __init__(self, values: _Optional[_Iterable[float]] = ..., tokens: _Optional[int] = ...) -> None: ...

@@ -44,6 +44,16 @@ class ValueServiceStub:
                 request_serializer=hone_dot_v1_dot_value__pb2.BaselineRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_value__pb2.BaselineResponse.FromString,
                 _registered_method=True)
+        self.Predict = channel.unary_unary(
+                '/hone.v1.ValueService/Predict',
+                request_serializer=hone_dot_v1_dot_value__pb2.PredictRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_value__pb2.PredictResponse.FromString,
+                _registered_method=True)
+        self.Embed = channel.unary_unary(
+                '/hone.v1.ValueService/Embed',
+                request_serializer=hone_dot_v1_dot_value__pb2.EmbedRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_value__pb2.EmbedResponse.FromString,
+                _registered_method=True)
 
 
 class ValueServiceServicer:
@@ -63,6 +73,20 @@ class ValueServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Predict(self, request, context):
+        """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Embed(self, request, context):
+        """The vectors of texts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ValueServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -75,6 +99,16 @@ def add_ValueServiceServicer_to_server(servicer, server):
                     servicer.Baseline,
                     request_deserializer=hone_dot_v1_dot_value__pb2.BaselineRequest.FromString,
                     response_serializer=hone_dot_v1_dot_value__pb2.BaselineResponse.SerializeToString,
+            ),
+            'Predict': grpc.unary_unary_rpc_method_handler(
+                    servicer.Predict,
+                    request_deserializer=hone_dot_v1_dot_value__pb2.PredictRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_value__pb2.PredictResponse.SerializeToString,
+            ),
+            'Embed': grpc.unary_unary_rpc_method_handler(
+                    servicer.Embed,
+                    request_deserializer=hone_dot_v1_dot_value__pb2.EmbedRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_value__pb2.EmbedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -131,6 +165,60 @@ class ValueService:
             '/hone.v1.ValueService/Baseline',
             hone_dot_v1_dot_value__pb2.BaselineRequest.SerializeToString,
             hone_dot_v1_dot_value__pb2.BaselineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Predict(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.ValueService/Predict',
+            hone_dot_v1_dot_value__pb2.PredictRequest.SerializeToString,
+            hone_dot_v1_dot_value__pb2.PredictResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Embed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.ValueService/Embed',
+            hone_dot_v1_dot_value__pb2.EmbedRequest.SerializeToString,
+            hone_dot_v1_dot_value__pb2.EmbedResponse.FromString,
             options,
             channel_credentials,
             insecure,

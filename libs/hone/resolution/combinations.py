@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import cast
 
-from hone.algorithms.allocation import SuccessVarianceParams
+from hone.algorithms.allocation.dynamo import SuccessVarianceParams
+from hone.algorithms.allocation.inputs import RolloutBounds
 from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
@@ -88,12 +89,16 @@ def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:
     """Refuse numbers of rollouts that an allocation cannot give or should not: estimated variances are noisy."""
     name, samples = slots["allocation"]["name"], spec.batch.samples
     params = SLOTS["allocation"][name].model_validate(slots["allocation"]["params"])
-    if not isinstance(params, SuccessVarianceParams):
+    if not isinstance(params, SuccessVarianceParams | RolloutBounds):
         return []
     low, high = params.bounds(samples)
     if not low <= samples <= high:
         return [Problem("batch.samples", str(samples),
                         f"between {low} and {high}, the rollouts that allocation {name} may give a prompt")]
+    if isinstance(params, RolloutBounds):
+        return [] if low > 1 or not method(slots, "advantage").needs_peers else [Problem(
+            "algorithm.allocation.params.n_min", "1", f"at least 2, because advantage {slots['advantage']['name']} "
+            "compares the samples of a group: a single one has no peer")]
     fewest = max(math.ceil(samples / 2), min(samples, 1 + method(slots, "advantage").needs_peers))
     if low >= fewest:
         return []

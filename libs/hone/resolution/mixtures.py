@@ -10,7 +10,7 @@ from hone.resolution.names import Slots
 from hone.spec.problems import Invalid, Problem, found, one_of
 from hone.spec.run import EvalSpec, NamedSource, RunSpec
 
-_SCALED = {"filter": {"contrast"}, "allocation": {"dynamo"}}
+_SCALED = {"filter": {"contrast"}, "allocation": {"dynamo", "coba_rl", "v0", "v0_5"}, "advantage": {"v0_5"}}
 
 
 def problems(spec: RunSpec, slots: Slots) -> Iterator[Problem]:

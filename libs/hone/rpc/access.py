@@ -45,6 +45,8 @@ RULES: dict[str, Rule] = {
     _REWARD + "CheckReferences": Rule("run", tenant="tenant_id", checks="names no row", spends=True),
     _VALUE + "AllocateRollouts": Rule("read", run="run_id"),
     _VALUE + "Baseline": Rule("read", run="run_id"),
+    _VALUE + "Predict": Rule("read", run="run_id"),
+    _VALUE + "Embed": Rule("run", checks="names no row"),
     _SIMULATION + "Reset": Rule("run", checks="starts sessions of the tenant"),
     _SIMULATION + "Step": _SESSIONS,
     _SIMULATION + "StepBatch": _SESSIONS,

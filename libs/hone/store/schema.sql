@@ -4,7 +4,7 @@
 --   what runs start from  artifacts; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
---   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
+--   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
 --   who serves          engines, engine_models, workers
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
@@ -549,6 +549,18 @@ CREATE TABLE journal (
     PRIMARY KEY (group_id, index, call)
 );
 
+-- What the policy of a run is asked in a task, from its first ready group on, for the value service. No foreign key, as of
+-- trajectories.
+CREATE TABLE prompts (
+    run_id      text NOT NULL,
+    task_hash   text NOT NULL,
+    tenant_id   text NOT NULL,
+    text        text NOT NULL,           -- of the environment's first messages; of a long one the end
+    features_by text,                    -- embedder and adapter that made `features`; null: none did yet
+    features    bytea,                   -- float32, little-endian
+    PRIMARY KEY (run_id, task_hash)
+);
+
 -- The outcome of each sample, once, however many graders graded it and however often.
 CREATE VIEW outcomes WITH (security_invoker = true) AS
     SELECT g.run_id, g.purpose, g.task_hash, g.step, g.state, g.version_id, g.id AS group_id, t.index, t.status,
@@ -838,7 +850,7 @@ GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
-    trajectories, grades, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
+    trajectories, grades, prompts, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;
 GRANT SELECT ON costs, stored_files TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
@@ -853,7 +865,7 @@ DECLARE t text;
 BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
-                             'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
+                             'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

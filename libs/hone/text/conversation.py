@@ -24,6 +24,26 @@ def content_text(message: Message) -> str:
     return "".join(map(_part_text, content))
 
 
+PROMPT_CHARACTERS = 8192
+"""Characters of a prompt's text that are kept, the last ones."""
+
+
+def prompt_text(messages: Sequence[Message]) -> str:
+    """Return what messages ask as one text, as the value service compares prompts: of a long one the end.
+
+    Parts that are no text are left out.
+    """
+    contents = (message.get("content") or "" for message in messages)
+    parts = (part for content in contents for part in ([content] if isinstance(content, str) else content))
+    texts = (part if isinstance(part, str) else part.get("text") for part in parts)
+    return clipped_prompt("\n".join(text for text in texts if text and isinstance(text, str)))
+
+
+def clipped_prompt(text: str) -> str:
+    """Return the end of a prompt's text, as the database can hold it."""
+    return text[-PROMPT_CHARACTERS:].replace("\0", "").encode(errors="replace").decode()
+
+
 def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part

@@ -79,6 +79,7 @@ class Batch:
     truncated: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))  # [B], the policy could not finish
     spans: Spans = field(default_factory=Spans)
     source: list[str] = field(default_factory=list)  # [B], name of the task's source; "": the task is no mixture
+    predicted: Floats = field(default_factory=lambda: np.zeros(0))  # [B], chance of success; NaN: there is none
 
     @property
     def offsets(self) -> Ints:
@@ -99,6 +100,7 @@ class _Sample:
     baseline: float
     components: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+    predicted: float = math.nan
 
 
 def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
@@ -126,6 +128,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         rejected_rows=len(valid) - len(finite),
         truncated=np.array([_unfinished(sample.trajectory) for sample, _ in counted], np.bool_),
         spans=spans([sample.trajectory for sample, _ in counted]), source=[sample.source for sample, _ in counted],
+        predicted=np.array([sample.predicted for sample, _ in counted], np.float64),
     )
 
 
@@ -238,10 +241,10 @@ def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -
         samples = found[plan.group_id]
         if sorted(samples) != list(range(len(plan.rewards))):
             raise Unpackable(f"group {plan.group_id}: found samples {sorted(samples)}, expected {len(plan.rewards)}")
-        baseline = math.nan if plan.baseline is None else plan.baseline
+        baseline, predicted = (math.nan if known is None else known for known in (plan.baseline, plan.predicted))
         components = plan.components or [{}] * len(plan.rewards)
         for index, (reward, parts) in enumerate(zip(plan.rewards, components, strict=True)):
-            yield _Sample(samples[index], place, reward, baseline, parts, plan.source)
+            yield _Sample(samples[index], place, reward, baseline, parts, plan.source, predicted)
 
 
 def _components(parts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:

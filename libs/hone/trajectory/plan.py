@@ -20,6 +20,7 @@ class GroupPlan(BaseModel):
     rewards: list[float | None]  # after S3; null masks the sample
     components: list[dict[str, float]] = []  # parts of each raw reward by name, if the estimator reads them
     baseline: float | None = None  # running mean of the task's earlier outcomes, if the estimator reads it
+    predicted: float | None = None  # predicted chance of success, made before sampling, if the estimator reads it
 
 
 class Collected(BaseModel):
@@ -54,6 +55,7 @@ class StepPlan(BaseModel):
     epochs: int = 1  # number of times that each minibatch is used
     teacher: Literal["", "model", "context"] = ""  # a model, or the policy in another context
     top_k: int = 0  # number of likeliest ids to compute in the policy's other context
+    bounds: tuple[float, float] = (0.0, 1.0)  # smallest and largest score of the grader
     gap_alarm_nats: float = 0.01  # mean trainer-sampler gap a token above which an alarm is raised
     state: dict[str, Any] = {}  # outputs and state of S0-S3 and S10
 

@@ -19,11 +19,12 @@ from hone.telemetry import metrics
 BATCH = 1000
 """Groups, steps or versions that one transaction removes at most, and keys that it notes; of smaller rows ten times."""
 
-_RUN = ("remove_groups", "remove_metrics", "remove_evaluations", "remove_events", "remove_steps", "remove_run")
+_RUN = ("remove_groups", "remove_prompts", "remove_metrics", "remove_evaluations", "remove_events", "remove_steps",
+        "remove_run")
 _ROWS = {
     "run": _RUN,
     "preflight": _RUN,
-    "samples": ("remove_groups", "forget_parts"),
+    "samples": ("remove_groups", "remove_prompts", "forget_parts"),
     "model": ("remove_artifact",),
     "dataset": ("remove_artifact",),
     "export": ("remove_export",),

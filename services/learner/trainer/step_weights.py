@@ -182,7 +182,7 @@ def _mean(counts: Flags, batch: Batch, minibatch: Ints, plan: StepPlan) -> Float
     unit = np.repeat(np.arange(len(lengths)), lengths)
     tokens, weights = np.bincount(unit[counts], minlength=len(lengths)), np.zeros(len(lengths))
     for mine in (minibatch[owner] == number for number in np.unique(minibatch)):
-        inputs = AggregationInputs(tokens[mine], plan.max_tokens)
+        inputs = AggregationInputs(tokens[mine], plan.max_tokens, batch.group[owner[mine]])
         weights[mine], _, _ = AGGREGATIONS[filling["name"]](inputs, filling["params"], {})
     return weights[unit] * counts
 

@@ -22,7 +22,8 @@ from tests.integration.learner.rows import RunRows, add_run, add_step, add_versi
 
 BATCH = 3
 GROUPS, SAMPLES = 7, 2
-TABLES = ("groups", "trajectories", "grades", "metrics", "evaluations", "events", "steps", "collections", "runs")
+TABLES = ("groups", "trajectories", "grades", "prompts", "metrics", "evaluations", "events", "steps", "collections",
+          "runs")
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ def full_run(world: World) -> RunRows:
                      *named, part)
             world.do("INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value)"
                      " VALUES (%s, %s, %s, %s, 'h', 'ok', 1)", *named)
+    world.do("INSERT INTO prompts (run_id, task_hash, tenant_id, text) VALUES (%s, '', %s, 'asked')", run.run_id,
+             run.tenant_id)
     add_step(world.url, run, 1, "committed")
     world.do("INSERT INTO metrics (run_id, tenant_id, step, name, value) VALUES (%s, %s, 1, 'reward/mean', 1)",
              run.run_id, run.tenant_id)
@@ -154,7 +157,7 @@ def test_samples_go_alone(world: World) -> None:
     world.do("UPDATE steps SET plan = %s WHERE run_id = %s", json.dumps({"parts": [part], "n": 1}), run.run_id)
     delete(world, "samples", f"{run.run_id}-samples", run.tenant_id)
     world.finish()
-    assert [world.count(table, run.run_id) for table in TABLES] == [0] * 3 + [1] * 6, "groups, samples, grades"
+    assert [world.count(table, run.run_id) for table in TABLES] == [0] * 4 + [1] * 6, "groups … prompts"
     assert world.do("SELECT plan FROM steps WHERE run_id = %s", run.run_id) == [({"parts": [], "n": 1},)]
     assert finished(world, f"{run.run_id}-samples")
     left = [key for key in world.sweep() if run.run_id in key or run.model_id in key]

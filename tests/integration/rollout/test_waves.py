@@ -45,6 +45,11 @@ async def test_rows_of_the_index_point_into_the_part(run: Run, open_worker: Open
         (row["group_id"], row["index"]) for row in rows]
     assert {(row["prompt_tokens"], row["completion_tokens"], row["finish_reason"]) for row in rows} == {(8, 7, "stop")}
     assert rows[0]["preview"] == stored[0].calls[0].text
+    asked = every(run.url, "SELECT * FROM prompts WHERE run_id = %(id)s ORDER BY task_hash", id=run.run_id)
+    assert [(row["task_hash"], row["tenant_id"], row["features_by"]) for row in asked] == [
+        ("00000000", run.tenant_id, None), ("00000001", run.tenant_id, None)]
+    assert [row["text"] for row in asked] == [
+        group["order"]["task"]["params"]["prompt"] for group in run.groups()]
     assert one(run.url, "SELECT count(*) AS n FROM journal")["n"] == 0
     usage = every(run.url, "SELECT kind, amount FROM usage WHERE run_id = %(id)s ORDER BY kind", id=run.run_id)
     assert [(row["kind"], row["amount"]) for row in usage] == [("completion_tokens", 42), ("prompt_tokens", 48)]

@@ -173,3 +173,45 @@ def test_it_dies_at_its_crash_point_and_loads_no_torch(postgres_url: str, tmp_pa
         with pytest.raises(grpc.RpcError):
             ValueServiceStub(service.channel).AllocateRollouts(asked, timeout=5)
         assert service.process.wait(60) == -signal.SIGKILL
+
+
+def test_coba_rl_reads_how_often_prompts_and_steps_succeeded(value: Any, run: Run) -> None:
+    """Step 1 fails 3 of 5 on average over its groups: F = 0.6, the worked numbers of the specification."""
+    outcomes = {"a": [1.0] + [0.0] * 9, "b": [1.0] * 4 + [0.0] * 6, "c": [1.0] * 7 + [0.9] * 3,
+                "d": [1.0] * 9 + [0.0], "e": [0.0]}
+    step(run, 1, [graded(run, place, task, values) for place, (task, values) in enumerate(outcomes.items())
+                  if task != "e"] + [graded(run, 9, "e", [0.0] * 2 + [None])])
+    step(run, 2, [graded(run, 10, "a", [1.0] * 4)])
+    asked = AllocateRolloutsRequest(run_id=run.id, method="coba_rl", params_json='{"tiers": false}', budget=32,
+                                    before_step=2, task_hashes=["a", "b", "c", "d"])
+    answer = value.AllocateRollouts(asked)
+    assert sum(answer.rollouts) == 32
+    assert list(answer.chances) == pytest.approx([0.1, 0.4, 0.7, 0.9])
+    assert answer.metrics["failure"] == pytest.approx(1 - (0.1 + 0.4 + 0.7 + 0.9 + 0) / 5)
+    assert answer.metrics["tau"] == pytest.approx(7.960258, abs=5e-7)
+
+
+def test_predictions_that_too_few_prompts_accept_are_not_used(value: Any, run: Run) -> None:
+    groups = [graded(run, place, f"t{place}", [0.0] * 4) for place in range(200)]
+    run.do("UPDATE groups SET \"order\" = jsonb_set(\"order\"::jsonb, '{budget}', jsonb_build_object('predicted',"
+           " CASE WHEN request_no < 99 THEN 0.0 ELSE 0.9 END))::json WHERE run_id = %s", run.id)
+    step(run, 1, groups)
+    asked = AllocateRolloutsRequest(run_id=run.id, method="v0_5", budget=16, before_step=2, task_hashes=["a", "b"],
+                                    predictions=[0.5, float("nan")])
+    answer = value.AllocateRollouts(asked)
+    assert list(answer.rollouts) == [8, 8]
+    assert answer.unreliable == ("of the last 200 prompts 50% accepted what was predicted for them, expected at least "
+                                 "50%")
+    run.do("UPDATE groups SET \"order\" = jsonb_set(\"order\"::jsonb, '{budget,predicted}', '0.1')::json"
+           " WHERE run_id = %s AND request_no = 99", run.id)
+    answer = value.AllocateRollouts(asked)
+    assert (list(answer.rollouts), answer.unreliable) == ([4, 8], "")
+
+
+@pytest.mark.parametrize(("predictions", "field"), [([0.5], "predictions"), ([0.5, 1.5], "predictions[1]")])
+def test_predictions_that_do_not_fit_are_refused(value: Any, predictions: list[float], field: str) -> None:
+    asked = AllocateRolloutsRequest(run_id="run", method="v0", budget=16, task_hashes=["a", "b"],
+                                    predictions=predictions)
+    with pytest.raises(grpc.RpcError) as refused:
+        value.AllocateRollouts(asked)
+    assert refused_field(refused.value)[0] == field

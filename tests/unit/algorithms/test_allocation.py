@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.allocation import (
-    AllocationInputs,
-    GroupOutcomes,
+from hone.algorithms.allocation.dynamo import (
     SuccessHistory,
     SuccessVarianceParams,
     allocated,
@@ -18,6 +16,7 @@ from hone.algorithms.allocation import (
     dynamo,
     priorities,
 )
+from hone.algorithms.allocation.inputs import AllocationInputs, GroupOutcomes
 
 
 def weighed(pairs, **params):

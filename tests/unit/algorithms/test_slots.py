@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
+from hone.algorithms.allocation import ALLOCATIONS
+from hone.algorithms.allocation.inputs import AllocationInputs
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.presets import PRESETS, filled, resolve

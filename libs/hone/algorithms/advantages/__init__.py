@@ -24,6 +24,7 @@ from hone.algorithms.advantages.rloo import rloo
 from hone.algorithms.advantages.scope import ScopeParams, scope
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
 from hone.algorithms.advantages.step_pooled import StepPooledParams, step_pooled
+from hone.algorithms.advantages.v0_5 import V05BaselineParams, v0_5
 from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
 from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.preferences import SIDES
@@ -50,6 +51,8 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "reinforce": Method(reinforce, ReinforceParams, within_group=True, reads_baseline=True),
     "reinforce_pp": Method(reinforce_pp, ReinforcePpParams),
     "reinforce_pp_baseline": Method(reinforce_pp_baseline, WhitenParams, needs_peers=True),
+    "v0_5": Method(v0_5, V05BaselineParams, excludes={
+        ("reward", "overlong"): "whose prediction is of the reward as it was graded"}),
     "gae": Method(gae, GaeParams),
     "gdpo": Method(gdpo, GdpoParams, needs_peers=True, excludes=_parts("gdpo")),
     "gigpo": Method(gigpo, GigpoParams, needs_peers=True, within_group=True),

@@ -132,6 +132,12 @@ call AS (DELETE FROM journal t USING gone WHERE t.group_id = gone.id RETURNING 1
 SELECT (SELECT count(*) FROM gone) AS found, (SELECT count(*) FROM gone) + (SELECT count(*) FROM trajectory)
     + (SELECT count(*) FROM grade) + (SELECT count(*) FROM call) AS rows
 
+-- name: remove_prompts
+WITH gone AS (
+    DELETE FROM prompts
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM prompts WHERE run_id = %(id)s LIMIT %(limit)s)) RETURNING 1)
+SELECT count(*) AS found, count(*) AS rows FROM gone
+
 -- name: forget_parts
 -- A step keeps its plan, but names the objects of its samples no more.
 WITH gone AS (

@@ -45,16 +45,44 @@ GROUP BY o.task_hash
 
 -- name: outcomes
 -- Each group of these tasks that committed steps trained on, in the order of requests: number, mean and variance of its
--- outcomes, and how many were above the mean of their step.
-SELECT o.task_hash, g.request_no, count(*) AS samples, avg(o.value ORDER BY o.index) AS mean,
-    var_pop(o.value ORDER BY o.index) AS variance, count(*) FILTER (WHERE o.value - m.value > 1e-8) AS above
+-- outcomes, how many were above the mean of their step, and how many were a success.
+SELECT o.task_hash, g.request_no, s.n AS step, count(*) AS samples, avg(o.value ORDER BY o.index) AS mean,
+    var_pop(o.value ORDER BY o.index) AS variance, count(*) FILTER (WHERE o.value - m.value > 1e-8) AS above,
+    count(*) FILTER (WHERE o.value >= %(success)s - 1e-9) AS successes
 FROM outcomes o
 JOIN groups g ON g.id = o.group_id
 JOIN steps s ON s.run_id = o.run_id AND o.group_id = ANY (s.group_ids)
 LEFT JOIN metrics m ON m.run_id = o.run_id AND m.name = 'reward/mean' AND m.step = s.n
 WHERE o.run_id = %(run_id)s AND o.task_hash = ANY (%(task_hashes)s) AND o.purpose = 'train' AND o.state = 'used'
   AND o.value IS NOT NULL AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
-GROUP BY o.task_hash, g.request_no ORDER BY o.task_hash, g.request_no
+GROUP BY o.task_hash, g.request_no, s.n ORDER BY o.task_hash, g.request_no
+
+-- name: success_rates
+-- How often the samples of each committed step were a success: the mean over its groups.
+SELECT rates.n, avg(rates.rate ORDER BY rates.request_no) AS rate
+FROM (
+    SELECT s.n, g.request_no, avg((o.value >= %(success)s - 1e-9)::int::double precision) AS rate
+    FROM steps s
+    JOIN groups g ON g.id = ANY (s.group_ids)
+    JOIN outcomes o ON o.group_id = g.id
+    WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
+      AND g.run_id = %(run_id)s AND g.purpose = 'train' AND g.state = 'used' AND o.value IS NOT NULL
+    GROUP BY s.n, g.request_no) rates
+GROUP BY rates.n ORDER BY rates.n
+
+-- name: predicted_groups
+-- The newest groups that committed steps trained on whose chance of success was predicted, with their outcomes.
+SELECT latest.predicted, count(*) AS samples, avg(o.value ORDER BY o.index) AS mean
+FROM (
+    SELECT g.id, g.request_no, (g.order -> 'budget' ->> 'predicted')::double precision AS predicted
+    FROM steps s JOIN groups g ON g.id = ANY (s.group_ids)
+    WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
+      AND g.run_id = %(run_id)s AND g.purpose = 'train' AND g.state = 'used'
+      AND g.order -> 'budget' ->> 'predicted' IS NOT NULL
+    ORDER BY s.n DESC, g.request_no DESC LIMIT %(most)s) latest
+JOIN outcomes o ON o.group_id = latest.id
+WHERE o.value IS NOT NULL
+GROUP BY latest.id, latest.predicted
 
 -- name: of_groups
 SELECT group_id, index, part, row, status, score FROM trajectories WHERE group_id = ANY (%(group_ids)s::bigint[])

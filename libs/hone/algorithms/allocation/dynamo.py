@@ -1,50 +1,25 @@
-"""Allocations (S1): the number of rollouts of each prompt. numpy, float64.
+"""DynaMO, part 1, arXiv 2602.19208: more rollouts for prompts whose outcomes vary. numpy, float64.
 
-DynaMO, arXiv 2602.19208, part 1, gives more rollouts to prompts whose outcomes vary. The variance of a sum of means,
-sum_i sigma_i^2 / n_i, is smallest for n_i proportional to sigma_i. The variance of the outcomes so far replaces
-sigma_i^2; outcomes are scaled to [0, 1] by the grader's range. With few samples, wide bounds are worse than equal
-shares.
+The variance of a sum of means, sum_i sigma_i^2 / n_i, is smallest for n_i proportional to sigma_i. The variance of the
+outcomes so far replaces sigma_i^2; outcomes are scaled to [0, 1] by the grader's range. With few samples, wide bounds
+are worse than equal shares.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from hone.algorithms.allocation.inputs import AllocationInputs, AllocationParams, GroupOutcomes
+from hone.algorithms.allocation.shares import in_turn, weighted_shares
 from hone.algorithms.inputs import Floats, Ints
-from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.method import Metrics, State
 
 _IMPOSSIBLE = 1e-8
 """A prompt with at most this weight gets none of the remaining rollouts."""
-
-
-@dataclass(frozen=True)
-class GroupOutcomes:
-    """The rewards of one earlier group of a prompt, as its grader gave them."""
-
-    samples: int
-    mean: float
-    variance: float = 0.0  # of the population, so not unbiased
-    above: int = 0  # samples whose reward exceeded the mean of their step
-
-
-@dataclass(frozen=True)
-class AllocationInputs:
-    """Allocation (S1): the prompts of a coming step, and the rollouts to distribute."""
-
-    task_hashes: list[str]
-    budget: int  # rollouts of the whole step
-    outcomes: Mapping[str, Sequence[GroupOutcomes]] = field(default_factory=dict)  # by hash, oldest group first
-    bounds: tuple[float, float] = (0.0, 1.0)  # smallest and largest reward
-
-
-def uniform(inputs: AllocationInputs, params: Params, state: State) -> tuple[list[int], State, Metrics]:
-    """n_i = floor(budget / prompts), and one more for each of the first (budget mod prompts) prompts."""
-    share, rest = divmod(inputs.budget, len(inputs.task_hashes))
-    return [share + (place < rest) for place in range(len(inputs.task_hashes))], state, {}
 
 
 @dataclass(frozen=True)
@@ -61,7 +36,7 @@ class SuccessHistory:
     above: Floats | None = None  # [N], samples whose reward exceeded the mean of their step; None: the successes
 
 
-class SuccessVarianceParams(Params):
+class SuccessVarianceParams(AllocationParams):
     """Bounds of a prompt's rollouts, and the weights of prompts."""
 
     n_min: int | None = Field(
@@ -86,6 +61,13 @@ class SuccessVarianceParams(Params):
     def needs(self) -> frozenset[str]:
         """The prompts' earlier outcomes."""
         return frozenset({"outcomes"})
+
+    def expected(self, inputs: AllocationInputs) -> Sequence[float | None]:
+        """Return the mean of each prompt's earlier rewards, scaled to [0, 1]; None: it has none."""
+        samples, successes, _, _ = _summed(
+            [inputs.groups(task) for task in inputs.task_hashes], self.memory, inputs.bounds)
+        return [rewards / many if many else None
+                for rewards, many in zip(successes.tolist(), samples.tolist(), strict=True)]
 
     @model_validator(mode="after")
     def _ordered(self) -> "SuccessVarianceParams":
@@ -148,8 +130,8 @@ def allocated(weights: Floats, samples: Floats, budget: int, params: SuccessVari
     while rest:
         open_ = (given < high) & (weights > _IMPOSSIBLE)
         if not open_.any():
-            return given + _in_turn(high - given, rest)
-        wanted = given + _shares(np.where(open_, weights, 0.0), rest)
+            return given + in_turn(high - given, rest)
+        wanted = given + weighted_shares(np.where(open_, weights, 0.0), rest)
         given = np.minimum(wanted, high)
         rest = int((wanted - given).sum())
     return given
@@ -160,27 +142,7 @@ def _explored(samples: Floats, rest: int, enough: int, bounds: tuple[int, int]) 
     low, high = bounds
     lacking = np.ceil(enough - samples).astype(np.int64)
     extra = np.maximum(0, np.clip(lacking, 0, high) - low)
-    return extra if extra.sum() <= rest else _shares(extra.astype(np.float64), rest)
-
-
-def _shares(weights: Floats, total: int) -> Ints:
-    """Return integer shares with the sum `total`. Remainders go to the largest fractions, ties to the lower index."""
-    exact = total * weights / weights.sum()
-    shares: Ints = np.floor(exact + 1e-9).astype(np.int64)
-    fractions = np.where(weights > 0, np.round(exact - shares, 9), -1.0)
-    shares[np.argsort(-fractions, kind="stable")[:total - shares.sum()]] += 1
-    return shares
-
-
-def _in_turn(room: Ints, rest: int) -> Ints:
-    """Return `rest` rollouts distributed one by one, in the prompts' order, to prompts below their limit."""
-    rounds, most = 0, min(rest, int(room.max(initial=0)))  # whole rounds: the most for which `rest` is enough
-    while rounds < most:
-        middle = (rounds + most + 1) // 2
-        rounds, most = (middle, most) if np.minimum(room, middle).sum() <= rest else (rounds, middle - 1)
-    counts: Ints = np.minimum(room, rounds)
-    counts[np.flatnonzero(room > rounds)[:rest - int(counts.sum())]] += 1
-    return counts
+    return extra if extra.sum() <= rest else weighted_shares(extra.astype(np.float64), rest)
 
 
 def by_variance(
@@ -190,30 +152,28 @@ def by_variance(
 
     The weight of a group is `memory` to the power of 1 + the number of the prompt's later groups.
     """
-    asked = [inputs.outcomes.get(task, ()) for task in inputs.task_hashes]
-    samples, successes, variance, above = np.array(
-        [_summed(groups, params.memory, inputs.bounds) for groups in asked], np.float64).T
+    samples, successes, variance, above = _summed(
+        [inputs.groups(task) for task in inputs.task_hashes], params.memory, inputs.bounds)
     return dynamo(SuccessHistory(successes, samples, inputs.budget, variance, above), params, state)
 
 
 def _summed(
-    groups: Sequence[GroupOutcomes], memory: float, bounds: tuple[float, float]
-) -> tuple[float, float, float, float]:
-    """Return M, k, the unbiased variance, 0 where M is at most 1, and the samples above their step's mean."""
-    low, high = bounds
-    if not groups:
-        return 0.0, 0.0, 0.0, 0.0
-    weight = memory ** np.arange(len(groups), 0, -1.0)
-    counts = weight * [group.samples for group in groups]
-    means = (np.array([group.mean for group in groups]) - low) / (high - low)
-    within = np.array([group.variance for group in groups]) / (high - low) ** 2
-    total = float(counts.sum())
-    squares = float(counts @ (within + (means - counts @ means / total) ** 2))
-    return (total, float(counts @ means), squares / (total - 1) if total > 1 else 0.0,
-            float(weight @ [group.above for group in groups]))
+    asked: Sequence[Sequence[GroupOutcomes]], memory: float, bounds: tuple[float, float]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return M, k, the unbiased variance, 0 where M is at most 1, and the samples above their step's mean, [N] each."""
+    (low, high), prompts = bounds, len(asked)
+    owner = np.repeat(np.arange(prompts), [len(groups) for groups in asked])
+    known = np.array([(one.samples, one.mean, one.variance, one.above, len(groups) - place)
+                      for groups in asked for place, one in enumerate(groups)], np.float64).reshape(-1, 5)
+    weight = memory ** known[:, 4]
+    counts = weight * known[:, 0]
+    means, within = (known[:, 1] - low) / (high - low), known[:, 2] / (high - low) ** 2
 
+    def summed(values: Floats) -> Floats:
+        return np.bincount(owner, values, prompts).astype(np.float64, copy=False)
 
-ALLOCATIONS: Mapping[str, Method[AllocationInputs, list[int]]] = {
-    "uniform": Method(uniform),
-    "dynamo": Method(by_variance, SuccessVarianceParams),
-}
+    total, successes = summed(counts), summed(counts * means)
+    mean = successes / np.where(total > 0, total, 1.0)
+    squares = summed(counts * (within + (means - mean[owner]) ** 2))
+    variance = np.where(total > 1, squares / np.where(total > 1, total - 1, 1.0), 0.0)
+    return total, successes, variance, summed(weight * known[:, 3])

@@ -1,0 +1,50 @@
+-- Prompts: what tasks ask, and their features, from which the value service predicts success.
+
+-- name: add
+-- Of groups that became ready. The first group of a task in a run brings its text.
+INSERT INTO prompts (run_id, task_hash, tenant_id, text)
+SELECT DISTINCT ON (g.task_hash) g.run_id, g.task_hash, g.tenant_id, asked.text
+FROM unnest(%(group_ids)s::bigint[], %(texts)s::text[]) AS asked (id, text) JOIN groups g ON g.id = asked.id
+WHERE g.kind = 'generate' AND asked.text <> '' ORDER BY g.task_hash, g.id
+ON CONFLICT (run_id, task_hash) DO NOTHING
+
+-- name: context_of_steps
+-- The newest `most` prompts that committed steps trained on, but for those that are asked about, each with the mean
+-- outcome of its newest group. Scores never change once they are stored, so the same steps give the same rows.
+SELECT * FROM (
+    SELECT DISTINCT ON (o.task_hash) o.task_hash, o.n AS step, o.request_no, o.mean, o.samples,
+        p.text, p.features_by, p.features
+    FROM (
+        SELECT g.task_hash, s.n, g.request_no, avg(t.score ORDER BY t.index) AS mean, count(*) AS samples
+        FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) JOIN trajectories t ON t.group_id = g.id
+        WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
+            AND g.purpose = 'train' AND g.kind = 'generate' AND g.state = 'used'
+            AND t.score > '-Infinity' AND t.score < 'Infinity'
+        GROUP BY g.task_hash, s.n, g.request_no) o
+    JOIN prompts p ON p.run_id = %(run_id)s AND p.task_hash = o.task_hash
+    WHERE o.task_hash <> ALL (%(asked)s::text[])
+    ORDER BY o.task_hash, o.n DESC, o.request_no DESC) newest
+ORDER BY step DESC, request_no DESC LIMIT %(most)s
+
+-- name: context_of_version
+-- The same over all recorded groups of a run that exactly this version sampled, evaluations included: all samples of a
+-- prompt are averaged.
+SELECT o.task_hash, 0 AS step, o.newest AS request_no, o.mean, o.samples, p.text, p.features_by, p.features
+FROM (
+    SELECT g.task_hash, max(g.id) AS newest, avg(t.score ORDER BY g.id, t.index) AS mean, count(*) AS samples
+    FROM groups g JOIN trajectories t ON t.group_id = g.id
+    WHERE g.run_id = %(run_id)s AND g.version_id = %(version_id)s AND g.kind = 'generate' AND g.state = 'used'
+        AND t.score > '-Infinity' AND t.score < 'Infinity'
+    GROUP BY g.task_hash) o
+JOIN prompts p ON p.run_id = %(run_id)s AND p.task_hash = o.task_hash
+WHERE o.task_hash <> ALL (%(asked)s::text[])
+ORDER BY o.newest DESC LIMIT %(most)s
+
+-- name: texts
+SELECT task_hash, text, features_by, features FROM prompts
+WHERE run_id = %(run_id)s AND task_hash = ANY (%(task_hashes)s::text[])
+
+-- name: keep_features
+UPDATE prompts p SET features_by = %(by)s, features = made.features
+FROM unnest(%(task_hashes)s::text[], %(features)s::bytea[]) AS made (task_hash, features)
+WHERE p.run_id = %(run_id)s AND p.task_hash = made.task_hash AND p.features_by IS DISTINCT FROM %(by)s
