@@ -46,6 +46,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/models/{name:path}": "read",
     "POST /v1/chat/completions": "run",
     "POST /v1/completions": "run",
+    "POST /v1/embeddings": "run",
     "GET /v1/datasets": "read",
     "POST /v1/datasets": "run",
     "GET /v1/datasets/{name:path}": "read",

@@ -1,7 +1,7 @@
 """What every request to a model passes: a place, the tenant's limits, the model, its tokenizer, the engine."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from hone import limits
@@ -64,13 +64,17 @@ class Asking:
         self._share = ChatShare(settings.chat.requests, settings.chat.tenant_requests)
         self._numbers = dict[str, int]()  # of versions, by id
 
+    def place(self, session: TenantSession) -> AbstractContextManager[None]:
+        """Hold a place among the requests in progress. Raises Busy."""
+        return self._share.one(session.tenant_id)
+
     @asynccontextmanager
     async def one(self, session: TenantSession, name: str, effort: str | None = None) -> AsyncIterator[Asked]:
         """Give the model that a request names, and hold a place until the context ends. Its template reads the effort.
 
         Raises Busy, OverQuota, ModelNotFound, and WrongRequest for a tokenizer that cannot be used.
         """
-        with self._share.one(session.tenant_id):
+        with self.place(session):
             await _expect_some_left(session)
             model = await find(session, name)
             model = model if effort is None else model.with_effort(effort)

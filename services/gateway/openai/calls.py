@@ -14,8 +14,9 @@ from typing import Any
 
 import grpc
 
-from hone.api import inference_pb2, inference_pb2_grpc, trajectory_pb2
-from hone.rpc.client import channel
+from hone.api import inference_pb2, inference_pb2_grpc, trajectory_pb2, value_pb2, value_pb2_grpc
+from hone.rpc import errors as rpc_errors
+from hone.rpc.client import TIMEOUT_S, channel
 from hone.rpc.engines import Engines
 from hone.rpc.errors import NotReady
 from hone.rpc.tenancy import KEY, TENANT
@@ -23,7 +24,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.gateway.middleware.errors import Away
 from services.gateway.middleware.tenancy import TenantSession
-from services.gateway.openai.refusals import Busy, of_engine
+from services.gateway.openai.refusals import Busy, of_service, unknown_model
 
 DEADLINE_S = 600.0
 """Seconds that a request may take, the loading of its model included: as long as OpenAI's clients wait."""
@@ -96,6 +97,19 @@ class EngineCalls:
                     request, timeout=DEADLINE_S, metadata=_caller(session))
                 return scored
 
+    async def embed(self, session: TenantSession, name: str, texts: Sequence[str]) -> value_pb2.EmbedResponse:
+        """Return the vectors of texts. Raises ModelNotFound for another embedder than the value service's."""
+        address = self.settings.addresses.value
+        try:
+            stub: Any = value_pb2_grpc.ValueServiceStub(self._channel(address))
+            made: value_pb2.EmbedResponse = await stub.Embed(
+                value_pb2.EmbedRequest(texts=texts, model=name), timeout=TIMEOUT_S, metadata=_caller(session))
+            return made
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.INVALID_ARGUMENT and (error.details() or "").startswith("model:"):
+                raise unknown_model(name, rpc_errors.reason(error)) from error
+            raise of_service(error, name, "value service") from error
+
     async def pieces(
         self, session: TenantSession, name: str, requests: Sequence[inference_pb2.GenerateRequest]
     ) -> AsyncGenerator[Made]:
@@ -141,13 +155,16 @@ class EngineCalls:
         """Give the stub and the address of the engine to ask. Raises Away, and the refusals of the engine."""
         try:
             address = await self._engines.choose(session.tenant_id, [model_id])
-            if address not in self._channels:
-                self._channels[address] = channel(address, self.settings.stack_token)
-            yield inference_pb2_grpc.InferenceServiceStub(self._channels[address]), address
+            yield inference_pb2_grpc.InferenceServiceStub(self._channel(address)), address
         except NotReady as error:
             raise Away(f"No engine can answer: {error}.") from error
         except grpc.aio.AioRpcError as error:
-            raise of_engine(error, name) from error
+            raise of_service(error, name, "engine") from error
+
+    def _channel(self, address: str) -> grpc.aio.Channel:
+        if address not in self._channels:
+            self._channels[address] = channel(address, self.settings.stack_token)
+        return self._channels[address]
 
     @contextmanager
     def _counted(self, address: str) -> Iterator[None]:

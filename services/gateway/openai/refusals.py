@@ -61,8 +61,8 @@ def too_long(field: str, prompt: int, answer: int, positions: int) -> TooLong:
         [Problem(field, f"{prompt} tokens and {answer} of the answer", f"at most {positions} tokens in all")])
 
 
-def of_engine(error: grpc.aio.AioRpcError, name: str) -> Refusal:
-    """Return the refusal for an error of an engine."""
+def of_service(error: grpc.aio.AioRpcError, name: str, service: str) -> Refusal:
+    """Return the refusal for an error of an engine, or of another `service`."""
     reason = rpc_errors.reason(error)
     match error.code():
         case grpc.StatusCode.INVALID_ARGUMENT:
@@ -70,9 +70,9 @@ def of_engine(error: grpc.aio.AioRpcError, name: str) -> Refusal:
         case grpc.StatusCode.NOT_FOUND:
             return unknown_model(name)
         case grpc.StatusCode.DATA_LOSS:
-            return WrongRequest(f"The engine cannot serve this model: {reason}", [
+            return WrongRequest(f"The {service} cannot serve this model: {reason}", [
                 Problem("model", found(name), "a model that an engine can serve")])
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             return Busy(reason)
         case _:
-            return Away(f"The engine does not answer: {reason}")
+            return Away(f"The {service} does not answer: {reason}")

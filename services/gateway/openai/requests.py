@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-MOST_CHOICES, MOST_STOPS, MOST_TOP = 128, 4, 20
+MOST_CHOICES, MOST_STOPS, MOST_TOP, MOST_EMBEDDED = 128, 4, 20, 1024
 _Text = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -278,3 +278,13 @@ class CompletionRequest(_Asked):
     def sampled(self) -> int:
         """The number of samples of a prompt."""
         return self.best_of or self.choices
+
+
+class EmbeddingRequest(_Body):
+    """The body of POST /v1/embeddings."""
+
+    model: str
+    input: Annotated[list[_Text], Field(min_length=1, max_length=MOST_EMBEDDED), BeforeValidator(_listed),
+                     WithJsonSchema({"anyOf": [_TEXT, {**_SEVERAL, "items": _TEXT, "maxItems": MOST_EMBEDDED}]})]
+    encoding_format: Literal["float", "base64"] | None = None
+    user: str | None = None

@@ -1,4 +1,4 @@
-"""/v1/chat/completions and /v1/completions: models answer, as OpenAI's clients ask them (docs/asking.md)."""
+"""/v1/chat/completions, /v1/completions and /v1/embeddings: as OpenAI's clients ask models (docs/asking.md)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.middleware.tenancy import Caller
-from services.gateway.openai import chat, completions, streams
+from services.gateway.openai import chat, completions, embeddings, streams
 from services.gateway.openai.answers import Object
 from services.gateway.openai.asking import Asking
-from services.gateway.openai.requests import ChatRequest, CompletionRequest
+from services.gateway.openai.requests import ChatRequest, CompletionRequest, EmbeddingRequest
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
@@ -57,6 +57,19 @@ async def continued(body: CompletionRequest, request: Request, caller: Caller, m
         if body.stream and prepared.requests[0].sampling.max_tokens:
             return await streams.answer(_held(stack.pop_all(), completions.events(prepared)))
         return JSONResponse(await _unless_gone(request, lambda: completions.whole(prepared)))
+
+
+_VECTORS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": {
+    "type": "object", "required": ["object", "model", "data", "usage"],
+    "properties": {"object": {"const": "list"}, "model": {"type": "string"}, "usage": {"type": "object"},
+                   "data": {"type": "array", "items": {"type": "object"}}}}}}}}
+
+
+@router.post("/embeddings", response_model=None, responses=_VECTORS)
+async def embedded(body: EmbeddingRequest, caller: Caller, models: Models) -> Response:
+    """Return the vectors of texts, of length 1, from the value service's embedder."""
+    with models.place(caller):
+        return JSONResponse(embeddings.answer(body, await models.calls.embed(caller, body.model, body.input)))
 
 
 async def _held(stack: AsyncExitStack, events: AsyncGenerator[str]) -> AsyncGenerator[str]:

@@ -65,8 +65,9 @@ def running(
     postgres: TestDatabase, home: Path, more: dict[str, str] | None = None, engine: str = "native",
 ) -> Iterator[AskedStack]:
     """Start the gateway and one engine. `more` are settings of both."""
-    (port,) = ports.pick(1)
-    shared = {"HONE_ENGINE_MAX_TOKENS": str(POSITIONS), "HONE_MODEL_ROOT": str(home.parent), "HONE_ENGINE": engine,
+    port, value_port = ports.pick(2)
+    shared = {"HONE_VALUE_ADDRESS": f"127.0.0.1:{value_port}",
+              "HONE_ENGINE_MAX_TOKENS": str(POSITIONS), "HONE_MODEL_ROOT": str(home.parent), "HONE_ENGINE": engine,
               **(more or {})}
     variables = {
         **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url, "HONE_SWEEP_S": "0.1",
@@ -76,6 +77,8 @@ def running(
     with Children(home) as children:
         python = sys.executable if engine == "native" else interpreters.python("inference", variables)
         children.start("inference", [python, "-m", "services.inference"], env=variables)
+        children.start("value", [sys.executable, "-m", "services.value"], env=variables)
         gateway = serve(children, postgres, variables["HONE_OBJECTS_URL"], shared)
+        children.wait("value", lambda: ports.answers(f"127.0.0.1:{value_port}"), timeout_s=60)
         children.wait("inference", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=180)
         yield AskedStack(gateway, children, postgres, f"127.0.0.1:{port}")

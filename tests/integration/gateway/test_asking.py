@@ -13,9 +13,11 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from typer.testing import CliRunner
 
 from hone import keys
 from hone.api import inference_pb2
+from hone.cli.main import app
 from hone.store.database import Database
 from tests.integration.gateway import asked
 from tests.integration.gateway.asked import AskedStack
@@ -279,3 +281,35 @@ def _client_of_2024() -> Path:
         if made.returncode:
             pytest.skip(f"openai {_OLD} cannot be installed: {made.stderr[-300:]}")
     return target
+
+
+def test_texts_become_vectors(client: Any) -> None:
+    texts = ["the cat sat", "a cat sits", "42"]
+    made = client.embeddings.create(model="hashed-v1", input=texts)
+    assert [one.index for one in made.data] == [0, 1, 2]
+    assert made.usage.prompt_tokens > 0
+    plain = client.embeddings.create(model="hashed-v1", input=texts[0], encoding_format="float").data[0].embedding
+    assert made.data[0].embedding == pytest.approx(plain, abs=1e-6)
+    assert sum(value * value for value in plain) == pytest.approx(1, abs=1e-4)
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.embeddings.create(model="org/small", input="x")
+    assert refused.value.code == "model_not_found"
+    for wrong in ([], [1, 2], ["a", ""]):
+        with pytest.raises(openai.BadRequestError):
+            client.embeddings.create(model="hashed-v1", input=wrong)
+
+
+def test_a_conversation_in_the_terminal(client: Any, stack: AskedStack, key: str) -> None:
+    environment = {"HONE_URL": stack.gateway.url, "HONE_API_KEY": key, "HONE_STATE": "/nowhere"}
+    options = ["--max-tokens", "6", "--seed", "3", "--system", "Be brief."]
+    run = CliRunner().invoke(app, ["chat", "org/small", "Hi", *options], env=environment)
+    asked_for = {"model": "org/small", "max_tokens": 6, "seed": 3}
+    opening = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    first = client.chat.completions.create(**asked_for, messages=opening).choices[0].message.content
+    assert (run.exit_code, run.output) == (0, f"{first}\n")
+    lines = CliRunner().invoke(app, ["chat", "org/small", *options], env=environment, input="Hi\nMore\n/new\nHi\n")
+    later = [*opening, {"role": "assistant", "content": first}, {"role": "user", "content": "More"}]
+    second = client.chat.completions.create(**asked_for, messages=later).choices[0].message.content
+    assert lines.output == f"{first}\n{second}\n{first}\n"
+    unknown = CliRunner().invoke(app, ["chat", "nowhere", "Hi"], env=environment)
+    assert unknown.exit_code == 1
