@@ -30,6 +30,9 @@ DELETION_POINTS = {"driver": ["deletion.rows-objects"]}
 TURN_POINTS = {"simulation": ["turn.before", "turn.after"]}
 """Points that only runs with several turns pass."""
 
+WAVE_POINTS = {"rollout": ["wave.before-row", "wave.after-row"]}
+"""Points that only runs with rollouts on demand pass."""
+
 SINK_POINTS = {"sinks": ["sink.written"]}
 """Points of the process that runs only if HONE_SINKS names a sink."""
 

@@ -62,36 +62,36 @@ class Sampler:
         self._engines, self._journal, self._retry = engines, journal, retry
         self._request_ids = itertools.count()
 
-    async def first_calls(self, request: CallRequest) -> list[Call]:
-        """Return the first call of each sample in order. Calls that the journal lacks are made together now.
+    async def first_calls(self, request: CallRequest, samples: Sequence[int]) -> list[Call]:
+        """Return the first call of each of these samples. Calls that the journal lacks are made together now.
 
         Each sample has its own sampling noise, so journaled samples would come out equal if they were made again.
         """
-        claim, n = request.claim, request.claim.order.n
+        claim = request.claim
         calls = {index: turn.call for (index, number), turn in claim.journaled.items() if number == request.ask.number}
-        missing = [index for index in range(n) if index not in calls]
+        missing = [index for index in samples if index not in calls]
         if missing:
-            made = await self._make(request, claim.order.request, missing[-1] + 1)
+            made = await self._make(request, claim.order.request, range(missing[0], missing[-1] + 1))
             fresh = {index: made[index] for index in missing}
             await self._keep(claim, {index: Turn(call) for index, call in fresh.items()})
             calls.update(fresh)
-        return [calls[index] for index in range(n)]
+        return [calls[index] for index in samples]
 
     async def next_call(self, request: CallRequest, index: int, steps: list[Step]) -> Call:
         """Make and return a later call of one sample. `steps` are its transitions since the call before."""
         claim = request.claim
-        call = (await self._make(request, f"{claim.order.request}/{index}", 1))[0]
+        call = (await self._make(request, f"{claim.order.request}/{index}", range(1)))[0]
         await self._keep(claim, {index: Turn(call, steps)})
         return call
 
     async def _keep(self, claim: Claim, turns: dict[int, Turn]) -> None:
         await self._retry.until_answered(claim, "the database", lambda: self._journal.keep(claim, turns))
 
-    async def _make(self, request: CallRequest, noise: str, n: int) -> dict[int, Call]:
+    async def _make(self, request: CallRequest, noise: str, samples: range) -> dict[int, Call]:
         if request.given is not None:
             return {0: await self._given(request, request.given)}
         response, engine = await self._retry.until_answered(
-            request.claim, "inference", lambda: self._generate(request, noise, n))
+            request.claim, "inference", lambda: self._generate(request, noise, samples))
         calls = {made.index: _call(request, made, engine) for made in response.completions}
         if not request.ask.entropy:
             return calls
@@ -119,13 +119,14 @@ class Sampler:
         return await self._retry.until_answered(request.claim, "inference", lambda: scored(self._engines, asked))
 
     async def _generate(
-        self, request: CallRequest, noise: str, n: int
+        self, request: CallRequest, noise: str, samples: range
     ) -> tuple[inference_pb2.GenerateResponse, Engine]:
         claim, model = request.claim, request.claim.answering(request.ask.role)
         engine = await self._engines.choose(model.model_id)
         response = await engine.generate(inference_pb2.GenerateRequest(
             request_id=f"{claim.id}.{claim.attempt}.{request.ask.number}.{next(self._request_ids)}",
-            model_id=model.model_id, version_id=model.version_id or "", prompt_ids=request.prompt_ids, n=n,
+            model_id=model.model_id, version_id=model.version_id or "", prompt_ids=request.prompt_ids, n=len(samples),
+            first=samples.start,
             sampling=sampling(request.sampling, request.tokenizer), noise=request.noise(noise),
             kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=model.min_version))
         if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):

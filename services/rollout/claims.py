@@ -51,6 +51,7 @@ class Claim:
     remaining_s: float  # to the group's deadline, when it was claimed
     memory_ends: int = 0  # processes that worked on it when their memory was over; from one on it runs alone
     claimed: float = field(default_factory=time.monotonic, compare=False)
+    waves: list[int] = field(default_factory=list)  # sizes of those after the first, as an earlier claim recorded them
     journaled: dict[tuple[int, str], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
 
     @property

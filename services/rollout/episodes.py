@@ -27,14 +27,15 @@ class Episodes:
     def __init__(self, simulation: SimulationClient, sampler: Sampler, retry: Retry) -> None:
         self._simulation, self._sampler, self._retry = simulation, sampler, retry
 
-    async def play(self, start: GroupStart) -> list[Episode]:
-        """Play every sample of a group to its end.
+    async def play(self, start: GroupStart, samples: Sequence[int] | None = None) -> list[Episode]:
+        """Play samples of a group to their end; without `samples` those that its order names.
 
         First calls that ask the same are made together. Raises Unreadable when a role's tokenizer refuses its messages,
         and HarnessFailed.
         """
-        begun = [start.begun(index) for index in range(start.claim.order.n)]
-        episodes, plays = [Episode.of(start, index, seat) for index, (seat, _) in enumerate(begun)], [
+        places = range(start.claim.order.n) if samples is None else samples
+        begun = [start.begun(index) for index in places]
+        episodes, plays = [Episode.of(start, index, seat) for index, (seat, _) in zip(places, begun, strict=True)], [
             play for _, play in begun]
         try:
             effects = await self._begin(start, episodes, plays)
@@ -89,7 +90,7 @@ class Episodes:
         if not isinstance(first, Ask) or first.given is not None or any(one != first for one in effects[1:]):
             return effects
         prompt = await first_prompt(start, episodes[0].trunk, first)
-        calls = await self._sampler.first_calls(prompt.request)
+        calls = await self._sampler.first_calls(prompt.request, [episode.index for episode in episodes])
         return [_begun(episode, play, effect, prompt, call)
                 for episode, play, effect, call in zip(episodes, plays, effects, calls, strict=True)]
 

@@ -34,6 +34,7 @@ from services.rollout.episodes import Episodes
 from services.rollout.retry import Retry
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import Tokenizers, Unreadable
+from services.rollout.waves import Grades, WaveRecord
 
 EVENT_CHARACTERS = 1000
 """Longest message of an event."""
@@ -60,7 +61,7 @@ class Groups:
         self._simulation, self._grading = SimulationClient(settings), GradingClient(settings)
         self.engines = Engines(database, settings)
         self._episodes = Episodes(self._simulation, Sampler(self.engines, Journal(database), retry), retry)
-        self._teacher = TeacherScorer(self.engines, retry)
+        self._teacher, self._waves = TeacherScorer(self.engines, retry), WaveRecord(database, retry)
 
     async def run(self, claim: Claim) -> GradedGroup:
         """Sample, play and grade a group.
@@ -86,9 +87,16 @@ class Groups:
             self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)),
             self._collections(claim))
         start = GroupStart(claim, tokenizers, session, self._positions, collections)
+        if claim.order.waves is not None:
+            episodes, graded = await self._waves.play(claim, claim.order.waves, lambda some: self._wave(start, some))
+            return _graded(claim, episodes, graded, await self._with_teacher(claim, episodes))
         episodes = await self._episodes.play(start)
         grades, scored = await asyncio.gather(self._grade(start, episodes), self._with_teacher(claim, episodes))
         return _graded(claim, episodes, grades, scored)
+
+    async def _wave(self, start: GroupStart, samples: range) -> tuple[list[Episode], Grades]:
+        episodes = await self._episodes.play(start, samples)
+        return episodes, await self._grade(start, episodes)
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """End the sessions of groups that are stored. Raises grpc.aio.AioRpcError."""
@@ -126,7 +134,7 @@ class Groups:
 
 
 def _graded(
-    claim: Claim, episodes: list[Episode], grades: dict[int, reward_pb2.Grade], scored: dict[int, list[Call]]
+    claim: Claim, episodes: list[Episode], grades: Grades, scored: dict[int, list[Call]]
 ) -> GradedGroup:
     sessions = {session.session_id: session for one in episodes for session in one.sessions}
     items = {text: json.loads(text or "{}") for text in {one.item_json for one in episodes}}

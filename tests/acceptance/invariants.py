@@ -47,7 +47,8 @@ def _check_samples(scene: Scene, run_id: str) -> None:
                      run_id) == 0
     assert scene.rows(
         "SELECT g.id FROM groups g LEFT JOIN trajectories t ON t.group_id = g.id WHERE g.run_id = %s "
-        "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> (g.\"order\" ->> 'n')::int", run_id) == []
+        "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> (g.\"order\" ->> 'n')::int "
+        "+ coalesce((SELECT sum(size) FROM unnest(g.waves) AS size), 0)", run_id) == []
     assert scene.rows(
         "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN (SELECT * FROM grades WHERE component = '' AND "
         "level = 'trajectory' AND regrade_no = 0) r USING (group_id, index) WHERE t.run_id = %s "

@@ -30,6 +30,8 @@ PRESETS: Mapping[str, Filling] = {
     "maspo": {"loss": "maspo"},
     "dynamo": {"allocation": "dynamo", "modulation": "dynamo", "loss": ("dual_clip", {"high": 0.28, "floor": 10.0})},
     "coba_rl": {"allocation": "coba_rl", "loss": "clip_higher"},
+    "v0": {"allocation": "v0"},
+    "v0_5": {"allocation": "v0_5", "advantage": "v0_5", "aggregation": "prompt-mean"},
     "gdpo": {"advantage": "gdpo"},
     "rdpo": {"advantage": "rdpo", "aggregation": "seq-mean-token-mean"},
     "gigpo": {"advantage": "gigpo", "regularizers": [("kl", {"coefficient": 0.01})]},

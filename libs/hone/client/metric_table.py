@@ -39,7 +39,7 @@ REWARD = MetricGroup("Reward and evaluation", (), {
         "Masked held-out samples", "samples", "Held-out answers without a score: not graded, or given up."),
 })
 
-ROLLOUTS = MetricGroup("Rollouts", ("allocation",), {
+ROLLOUTS = MetricGroup("Rollouts", (), {
     "completion/mean_tokens": Metric(
         "Mean answer", "tokens", "Mean length of the step's samples, with all their turns."),
     "completion/max_tokens": Metric("Longest answer", "tokens", "Length of the step's longest sample."),
@@ -60,6 +60,39 @@ ROLLOUTS = MetricGroup("Rollouts", ("allocation",), {
         "Gap on the probe", "nats a token",
         "The same mean on the probe, for the version served when the step is planned and the worst engine."),
     "gap/probe_max": Metric("Largest gap on the probe", "nats", "Largest such difference of a token of the probe."),
+})
+
+BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
+    "rollouts/signal_share": Metric(
+        "Groups with signal", "share", "Groups whose samples differ in their reward, of those with a graded sample."),
+    "rollouts/group_mean": Metric("Mean group", "samples", "Mean number of samples of a group."),
+    "rollouts/group_max": Metric("Largest group", "samples", "Number of samples of the step's largest group."),
+    "value/used_share": Metric(
+        "Predictions used", "share", "Groups whose predicted chance of success was reliable, so that it was used."),
+    "value/predicted": Metric("Predicted success", "share", "Mean predicted chance of success of the step's groups."),
+    "value/actual": Metric("Actual success", "share", "Mean reward of the same groups, scaled to 0 to 1."),
+    "value/calibration_error": Metric(
+        "Calibration error", "share",
+        "Mean difference between predicted and actual success, over ten bins of predictions."),
+    "value/auc": Metric(
+        "Order of predictions", "share",
+        "Pairs of a group that succeeded and one that failed which predictions order rightly."),
+    "value/band/{band}/groups": Metric(
+        "Groups expected at {band} %", "groups", "Groups whose chance of success was expected to be {band} %."),
+    "value/band/{band}/rollouts": Metric(
+        "Rollouts at {band} %", "samples", "Mean number of samples of the groups that were expected at {band} %."),
+    "value/band/{band}/expected": Metric(
+        "Expected at {band} %", "share", "Mean expected chance of success of the groups in the band {band} %."),
+    "value/band/{band}/actual": Metric(
+        "Actual at {band} %", "share", "Mean reward of the groups that were expected at {band} %, scaled to 0 to 1."),
+    "allocation/unspent": Metric(
+        "Unspent budget", "samples", "Samples of the budget that no group could take."),
+    "allocation/failure": Metric("Failure rate", "share", "Mean failure of the last steps, by which values shift."),
+    "allocation/tau": Metric("Saturation", "samples", "Samples times p (1 - p) that are worth 63 % of all."),
+    "allocation/share/{tier}": Metric(
+        "Samples of {tier} prompts", "share", "Share of the budget that went to prompts of the tier {tier}."),
+    "allocation/exact": Metric("Optimum computed", "", "1 if the allocation is the optimum, 0 if it comes near it."),
+    "allocation/{figure}": Metric("Allocation: {figure}", "", "The allocation's figure {figure}, mean over groups."),
 })
 
 FILTER = MetricGroup("Filter", ("filter",), {
@@ -88,6 +121,16 @@ ADVANTAGE = MetricGroup("Advantage", ("advantage",), {
         "Zero advantages", "share", "Trajectories whose advantages are all exactly 0, so that they teach nothing."),
     "advantage/zero_variance_groups": Metric(
         "Groups without variance", "groups", "Groups of several samples that all have the same reward."),
+    "advantage/predicted_share": Metric(
+        "Groups with a prediction", "share", "Groups whose baseline is made of a prediction and the rewards."),
+    "advantage/accepted": Metric(
+        "Predictions accepted", "share", "Predicted groups whose rewards do not contradict the prediction."),
+    "advantage/mean_weight": Metric("Weight of the mean", "", "Mean weight of the rewards' mean in a fused baseline."),
+    "advantage/prediction_distance": Metric(
+        "Distance of predictions", "", "Mean distance between a predicted reward and the mean of the rewards."),
+    "advantage/flat_with_signal": Metric(
+        "Equal rewards with signal", "share", "Predicted groups of equal rewards whose advantages are not 0."),
+    "advantage/k_mean": Metric("Samples of a group", "samples", "Mean number of samples that a group trains on."),
     "advantage/single_sample_groups": Metric("Groups of one", "groups", "Groups with only one valid sample."),
     "skipped_groups": Metric(
         "Skipped groups", "groups", "Groups that were not computed because none of their tokens has a gradient."),
@@ -350,7 +393,7 @@ OTHER = MetricGroup("Other", (), {})
 """The group of the metrics that are not in this table."""
 
 GROUPS: tuple[MetricGroup, ...] = (
-    REWARD, ROLLOUTS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC, OPTIMIZER,
-    VERIFICATION, PAIRS, COLLECTIONS, SOURCES, WORK,
+    REWARD, ROLLOUTS, BUDGETS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC,
+    OPTIMIZER, VERIFICATION, PAIRS, COLLECTIONS, SOURCES, WORK,
 )
 """The groups in the order of a step."""

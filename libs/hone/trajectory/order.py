@@ -27,6 +27,32 @@ class PrivilegedText(BaseModel):
     at: Literal["task", "step"] = "task"  # in the system message, or at the last message of each call that it matches
 
 
+class Waves(BaseModel):
+    """When further samples of a group follow: as the rewards of those before contradict a prediction."""
+
+    model_config = ConfigDict(frozen=True)
+
+    predicted: float  # chance of success, from 0 to 1, known before the first sample
+    most: int  # samples in all
+    cost: float  # of a sample, as a squared error of rewards from -1 to 1
+    mode: Literal["one", "jump"]
+    bounds: tuple[float, float]  # smallest and largest score
+
+
+class Budget(BaseModel):
+    """What was expected of a group's task before it was sampled, and how the number of its samples was decided."""
+
+    model_config = ConfigDict(frozen=True)
+
+    predicted: float | None = None  # chance of success that the value service predicted
+    reliable: bool = False  # whether the prediction was used
+    doubt: str = ""  # why not
+    predictor: str = ""  # version of what predicted
+    context_digest: str = ""  # of the outcomes that it was predicted from
+    chance: float | None = None  # that the allocation took for this task; None: it knew none
+    figures: dict[str, float] = {}  # of the allocation of this group and of those that were requested with it
+
+
 class Order(BaseModel):
     """How to make the samples of one group. Nothing in it changes after the driver's insert."""
 
@@ -35,7 +61,7 @@ class Order(BaseModel):
     purpose: str  # train, eval or probe
     request_no: int  # counts the run's groups of this purpose
     step: int  # of the run; an evaluation's: the last committed one
-    n: int  # samples
+    n: int  # samples; with `waves` those of the first wave
     task: dict[str, Any]  # {environment, params, seed, item}
     task_hash: str
     source: str = ""  # name of the task's source; "": the task is no mixture
@@ -49,6 +75,8 @@ class Order(BaseModel):
     model_id: str  # the policy
     max_positions: int | None = None  # most tokens that the policy can read; None: not recorded
     version_id: str | None  # exactly this version samples; None: the newest one
+    waves: Waves | None = None  # None: there is one wave
+    budget: Budget | None = None  # None: the number of samples is the spec's
     roles: dict[str, Role] = {}  # by name; who is not named is the policy
     privileged: list[PrivilegedText] = []
     traceparent: str | None = None  # W3C trace context of the step that it was requested for

@@ -11,7 +11,7 @@ from hone.client.resources import ENDED, Event, Run, Usage
 from hone.spec.money import money
 from services.console.pages.run_header import RunHeader
 from services.console.view import PageView
-from services.console.widgets import charts, formats, parts, tables
+from services.console.widgets import charts, expectations, formats, parts, tables
 from services.console.widgets.charts import Chart, RunCurves
 from services.console.widgets.markup import Markup, code, html, link, tag
 from services.console.widgets.tables import RIGHT, Column
@@ -38,7 +38,7 @@ class _OverviewPage:
     def __init__(self, view: PageView, run: Run) -> None:
         self._view, self._id = view, run.id
         self._header = RunHeader(view, run, "Overview")
-        self._reason, self._progress, self._figures = (html(Markup("")) for _ in range(3))
+        self._reason, self._progress, self._figures, self._expected = (html(Markup("")) for _ in range(4))
         self._curves = RunCurves(view, run)
         self._legend, self._empty = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
@@ -55,6 +55,7 @@ class _OverviewPage:
         self._reason.set_content(_reason(run))
         self._progress.set_content(_progress(run))
         self._figures.set_content(_figures(run, used.data))
+        self._expected.set_content(expectations.section(run.metrics))
         self._events.set_content(_newest(run, events.data))
         self._draw()
 

@@ -42,8 +42,7 @@ class NativeKind:
 
     def make_engine(self, _version: FusedVersion, architecture: Architecture) -> Engine:
         return NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots,
-                            tolerance=Tolerance.of_arithmetic(self._settings),
-                            guest_share=self._settings.engine.guest_share)
+                            tolerance=Tolerance.of_arithmetic(self._settings))
 
 
 def _dtype(name: str) -> torch.dtype:

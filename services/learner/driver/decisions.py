@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 from hone.resolution.stages import Stage
 from hone.trajectory.plan import Collected, StepPlan
+from services.learner.driver.budgets import Granted
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task
 from services.learner.driver.reporting import Event
@@ -146,7 +147,7 @@ class GroupRequest:
     """The content of groups that are about to be requested: one task for each group."""
 
     tasks: Sequence[Task]
-    rollouts: Sequence[int]  # samples of each group
+    granted: Sequence[Granted]  # samples of each group
     kind: Literal["generate", "verify"] = "generate"
     harness_params: Mapping[str, Any] = field(default_factory=dict)  # beside those of the spec
 

@@ -12,6 +12,7 @@ from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from hone.trajectory.plan import of_source
 from services.learner.driver import sample_warnings
+from services.learner.driver.budgets import Granted
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
@@ -38,7 +39,7 @@ def request_evaluation(
         for place, series in enumerate(SERIES):
             count = 1 if series == "greedy" else samples
             request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
-                           [count] * len(tasks), partial(eval_sampling, series), series, traceparent)
+                           [Granted(count)] * len(tasks), partial(eval_sampling, series), series, traceparent)
 
 
 def eval_sampling(series: str, spec: RunSpec) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hone.resolution import sources
 from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role
+from services.learner.driver.budgets import Granted
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
 from services.learner.driver.reporting import Event, record_event
@@ -23,7 +24,7 @@ _ROUNDS = 10
 
 def request_groups(
     transaction: Transaction, lease: RunLease, purpose: str, first: int, step: int, version_id: str | None,
-    tasks: Sequence[Task], rollouts: Sequence[int], sampling: Callable[[RunSpec], dict[str, Any]], series: str = "",
+    tasks: Sequence[Task], granted: Sequence[Granted], sampling: Callable[[RunSpec], dict[str, Any]], series: str = "",
     traceparent: str | None = None, kind: str = "generate", harness_params: Mapping[str, Any] | None = None,
 ) -> int:
     """Insert one requested group, with its order, for each task; return how many groups are new.
@@ -41,15 +42,16 @@ def request_groups(
     pinned = _pinned(transaction, lease, of.values())
     harnesses = {name: one.harness or CHAT for name, one in of.items()}
     orders = [
-        Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
-              source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
+        Order(purpose=purpose, request_no=first + place, step=step, n=own.rollouts, task=task.body,
+              task_hash=task.content_hash, source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
               harness=harnesses[task.source].name,
               harness_params={**harnesses[task.source].params, **(harness_params or {})},
               collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
-              max_positions=max_positions, version_id=version_id, roles=roles, privileged=texts,
+              max_positions=max_positions, version_id=version_id, waves=own.waves, budget=own.budget,
+              roles=roles, privileged=texts,
               traceparent=traceparent)
-        for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
+        for place, (task, own) in enumerate(zip(tasks, granted, strict=True))]
     return transaction.run(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
         deadline_s=spec.group_deadline_s if spec.max_staleness else spec.deadline_s,

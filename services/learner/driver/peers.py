@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hone.api import simulation_pb2, simulation_pb2_grpc, value_pb2, value_pb2_grpc
+from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2, value_pb2, value_pb2_grpc
+from hone.environments.messages import from_proto
 from hone.rpc.client import TIMEOUT_S, blocking_channel
 from hone.spec.run import Slot, TaskSource
 from hone.spec.settings import Settings
+from hone.text.conversation import prompt_text
 
 _SPLITS = {"TRAIN": simulation_pb2.SPLIT_TRAIN, "HELD_OUT": simulation_pb2.SPLIT_HELD_OUT}
 
@@ -43,16 +45,37 @@ class Peers:
 
     def allocate(
         self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int, steps: tuple[int, int],
-        bounds: tuple[float, float],
-    ) -> list[int]:
+        bounds: tuple[float, float], predictions: Sequence[float] = (),
+    ) -> value_pb2.AllocateRolloutsResponse:
         """Return how many rollouts each task gets, by the outcomes of the steps from the first to before the second.
 
-        `bounds` are the smallest and the largest score of the run's grader.
+        `bounds` are the smallest and the largest score of the run's grader. `predictions` are chances of success.
         """
         request = value_pb2.AllocateRolloutsRequest(
             run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
-            budget=budget, since_step=steps[0], before_step=steps[1], lowest=bounds[0], highest=bounds[1])
-        return list(self._value.AllocateRollouts(request, timeout=TIMEOUT_S).rollouts)
+            budget=budget, since_step=steps[0], before_step=steps[1], lowest=bounds[0], highest=bounds[1],
+            predictions=predictions)
+        return self._value.AllocateRollouts(request, timeout=TIMEOUT_S)
+
+    def predict(
+        self, run_id: str, tasks: Sequence[Task], steps: tuple[int, int], bounds: tuple[float, float]
+    ) -> value_pb2.PredictResponse:
+        """Return how likely the policy succeeds in each task, by the outcomes of the steps from the first to before the
+        second.
+        """
+        texts = self._texts(tasks)
+        return self._value.Predict(value_pb2.PredictRequest(
+            run_id=run_id, since_step=steps[0], before_step=steps[1], lowest=bounds[0], highest=bounds[1], prompts=[
+                value_pb2.Prompt(task_hash=task.content_hash, text=text)
+                for task, text in zip(tasks, texts, strict=True)]), timeout=TIMEOUT_S)
+
+    def _texts(self, tasks: Sequence[Task]) -> list[str]:
+        """Return what each task asks first, from a session of it that is closed again."""
+        request = simulation_pb2.ResetRequest(tasks=[_message(task) for task in tasks])
+        sessions = self._simulation.Reset(request, timeout=TIMEOUT_S).sessions
+        self._simulation.Close(simulation_pb2.CloseRequest(
+            session_ids=[session.session_id for session in sessions]), timeout=TIMEOUT_S)
+        return [prompt_text(from_proto(session.observation.messages)) for session in sessions]
 
     def baselines(
         self, run_id: str, task_hashes: Sequence[str], since_step: int, before_step: int
@@ -63,6 +86,13 @@ class Peers:
             run_id=run_id, task_hashes=task_hashes, since_step=since_step, before_step=before_step)
         found = self._value.Baseline(request, timeout=TIMEOUT_S).baselines
         return {entry.task_hash: entry.mean for entry in found if entry.HasField("mean")}
+
+
+def _message(task: Task) -> trajectory_pb2.Task:
+    body = task.body
+    return trajectory_pb2.Task(
+        environment=body["environment"], params_json=json.dumps(body["params"]), seed=body["seed"],
+        item_json="" if body["item"] is None else json.dumps(body["item"]), content_hash=task.content_hash)
 
 
 def _body(task: Any) -> dict[str, Any]:

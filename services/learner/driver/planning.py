@@ -16,6 +16,7 @@ from hone.resolution import scores, sources
 from hone.spec.run import RunSpec
 from hone.store.database import Row
 from hone.trajectory.plan import GroupPlan, StepPlan, of_source
+from services.learner.driver import budgets
 from services.learner.driver.pacing import staleness
 
 
@@ -96,10 +97,11 @@ def rollout_plan(
         temperature=spec.sampling.temperature,
         max_tokens=max(one.spec.sampling.max_tokens for one in sources.of(spec)),
         minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
-        top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
+        top_k=spec.contexts.top_k, state={"filter": choice.state}, bounds=scores.bounds(spec),
+        gap_alarm_nats=spec.gap_alarm_nats)
     bounds = {one.name: scores.bounds(one.spec) for one in sources.of(spec)}
     return plan, {**sample_metrics(n, choice, slots), "reward/between": _between(samples, bounds),
-                  **source_metrics(choice.kept, bounds)}
+                  **source_metrics(choice.kept, bounds), **budgets.metrics(choice.kept, plan.bounds)}
 
 
 def _between(samples: list[Row], bounds: Mapping[str, tuple[float, float]]) -> float:
@@ -148,6 +150,12 @@ def with_components(samples: list[Row], found: list[Row]) -> list[Row]:
     return [{**row, "components": parts.get((row["group_id"], row["index"]), {})} for row in samples]
 
 
+def with_budgets(samples: list[Row], found: list[Row]) -> list[Row]:
+    """Return the samples with the budgets of their groups' orders, which `found` has by group."""
+    by_group = {row["group_id"]: row["budget"] for row in found}
+    return [{**row, "budget": by_group.get(row["group_id"])} for row in samples]
+
+
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str, first: int = 1) -> StepPlan:
     """Return the plan of step `n` over all rows of one part, in a stage that begins at step `first`."""
     return StepPlan(
@@ -170,6 +178,7 @@ def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[s
         group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
         source=head["source"], parts=sorted({row["part"] for row in group}),
         grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]),
+        predicted=budgets.used_prediction(group),
         components=[row["components"] for row in group] if "components" in head else [])
 
 

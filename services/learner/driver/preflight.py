@@ -9,6 +9,7 @@ from typing import Final
 from hone import ids
 from hone.resolution.stages import Stage
 from hone.store.database import Transaction
+from services.learner.driver.budgets import Granted
 from services.learner.driver.decisions import GroupRequest, PlannedStep, PlanStep, RequestGroups, StepSource
 from services.learner.driver.lease import Preflight, RunLease
 from services.learner.driver.tasks import Tasks
@@ -34,7 +35,7 @@ class PreflightSamples(StepSource):
     def group_request(self, action: RequestGroups) -> GroupRequest:
         """Return the first tasks of the run, each with the same number of rollouts."""
         tasks = self._tasks.train(action.first_task, action.count)
-        return GroupRequest(tasks, [self._size.samples] * len(tasks))
+        return GroupRequest(tasks, [Granted(self._size.samples)] * len(tasks))
 
     def plan(self, action: PlanStep) -> PlannedStep:
         """Plan nothing: a preflight never trains."""

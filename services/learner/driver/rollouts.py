@@ -7,10 +7,10 @@ from typing import Any
 from hone.algorithms.slots import needs
 from hone.resolution import scores
 from hone.resolution.stages import Stage
-from hone.spec.run import Slot
 from hone.store.database import Database, Row
 from hone.trajectory.plan import StepPlan
 from services.learner.driver import sample_warnings
+from services.learner.driver.budgets import Budgets, Granted, records
 from services.learner.driver.decisions import (
     GroupRequest,
     PlannedStep,
@@ -22,7 +22,7 @@ from services.learner.driver.decisions import (
 from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers, Task
-from services.learner.driver.planning import Choice, choose, rollout_plan, with_components
+from services.learner.driver.planning import Choice, choose, rollout_plan, with_budgets, with_components
 from services.learner.driver.reporting import Event
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.view import ReadySamples, View
@@ -34,7 +34,7 @@ class PreparedRequest:
 
     first: int
     tasks: Sequence[Task]
-    rollouts: Sequence[int] | None = None
+    granted: Sequence[Granted] | None = None
 
 
 class Rollouts(StepSource):
@@ -48,7 +48,7 @@ class Rollouts(StepSource):
         self.stage, self._outline, self._pace, self._slots = stage, outline, outline.pace, slots
         self._database, self._peers, self._lease, self._tasks = database, peers, lease, tasks
         self._prepared: PreparedRequest | None = None
-        self._bounds = scores.bounds(stage.spec)
+        self._bounds, self._budgets = scores.bounds(stage.spec), Budgets(stage, slots, peers, lease.run_id)
 
     def next_action(self, view: View) -> ReadSamples | RequestGroups | PlanStep | None:
         """Request the groups that are missing; else plan the next step if enough groups are ready."""
@@ -98,6 +98,9 @@ class Rollouts(StepSource):
         if "components" in needs(self._slots, "advantage"):
             rows = with_components(rows, self._database.all(
                 "grades.components", group_ids=sorted({row["group_id"] for row in rows})))
+        if records(self._slots):
+            rows = with_budgets(rows, self._database.all(
+                "groups.budgets", group_ids=sorted({row["group_id"] for row in rows})))
         states = self._database.one("steps.slot_states", run_id=self._lease.run_id, first=self.stage.first,
                                     n=action.step - 1)
         return ReadySamples(rows, states["states"] if states else {})
@@ -107,8 +110,7 @@ class Rollouts(StepSource):
         prepared, self._prepared = self._prepared, None
         if prepared is None or (prepared.first, len(prepared.tasks)) != (action.first_task, action.count):
             prepared = PreparedRequest(action.first_task, self._tasks.train(action.first_task, action.count))
-        rollouts = prepared.rollouts or self._allocation(prepared.tasks, action.step)
-        return GroupRequest(prepared.tasks, rollouts)
+        return GroupRequest(prepared.tasks, prepared.granted or self._budgets.grant(prepared.tasks, action.step))
 
     def plan(self, action: PlanStep) -> PlannedStep:
         """Plan the step over the chosen groups."""
@@ -134,19 +136,9 @@ class Rollouts(StepSource):
         count, made = self._pace.size(step), self._prepared
         if made is None or (made.first, len(made.tasks)) != (first, count):
             made = PreparedRequest(first, self._tasks.train(first, count))
-        if made.rollouts is None and _trains(view) and not self._pace.runs_ahead:
-            made = PreparedRequest(first, made.tasks, self._allocation(made.tasks, step))
+        if made.granted is None and _trains(view) and not self._pace.runs_ahead:
+            made = PreparedRequest(first, made.tasks, self._budgets.grant(made.tasks, step))
         self._prepared = made
-
-    def _allocation(self, tasks: Sequence[Task], step: int) -> list[int]:
-        """Return how many rollouts each task of a step gets, by the outcomes of its stage.
-
-        Outcomes of the step before are left out, because they may or may not be known at this time.
-        """
-        slot = Slot.model_validate(self._slots["allocation"])
-        budget = len(tasks) * self.stage.spec.batch.samples
-        return self._peers.allocate(self._lease.run_id, slot, [task.content_hash for task in tasks], budget,
-                                    (self.stage.first, step - 1), self._bounds)
 
 
 def ready_samples(database: Database, lease: RunLease, purpose: str, step: int, kind: str = "generate") -> list[Row]:

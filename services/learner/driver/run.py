@@ -217,7 +217,7 @@ class RunDriver:
             with fenced(self._database, self.lease) as transaction:
                 first = next_request(transaction, self.lease, action.purpose)
                 request_groups(transaction, lease, action.purpose, first, action.step, action.version_id, made.tasks,
-                               made.rollouts, train_sampling, traceparent=self._traces.of(action.step),
+                               made.granted, train_sampling, traceparent=self._traces.of(action.step),
                                kind=made.kind, harness_params=made.harness_params)
             if action.judged is None:
                 self._memory = replace(view.memory, next_task=action.first_task + count)

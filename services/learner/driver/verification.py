@@ -28,6 +28,7 @@ from hone.text.conversation import content_text
 from hone.text.reasoning import spoken
 from hone.trajectory import parts
 from hone.trajectory.plan import Collected, StepPlan, by_kind
+from services.learner.driver.budgets import Granted
 from services.learner.driver.decisions import (
     Collect,
     CollectionVersion,
@@ -149,7 +150,7 @@ class Verification(StepSource):
         if action.judged is None:
             return self._rollouts.group_request(action)
         tasks = self._tasks(action.judged)
-        return GroupRequest(tasks, [self._lease.spec.batch.samples] * len(tasks), "verify")
+        return GroupRequest(tasks, [Granted(self._lease.spec.batch.samples)] * len(tasks), "verify")
 
     def plan(self, action: PlanStep) -> PlannedStep:
         """Plan a step of verdicts, or of rollouts and with it the version of the collection that its answers give."""

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from hone import ids
+from hone.api.value_pb2 import AllocateRolloutsResponse
 from hone.environments import streams
 from hone.environments.contract import Task as Made
 from hone.environments.tasks import episode
@@ -39,8 +40,8 @@ class Peers:
         return [Task({"environment": one.environment, "params": one.params, "seed": one.seed, "item": one.item},
                      one.content_hash) for one in made]
 
-    def allocate(self, run_id: str, slot: Slot, task_hashes: list[str], budget: int, *_: Any) -> list[int]:  # noqa: ARG002
-        return [budget // len(task_hashes)] * len(task_hashes)
+    def allocate(self, run_id: str, slot: Slot, task_hashes: list[str], budget: int, *_: Any) -> Any:  # noqa: ARG002
+        return AllocateRolloutsResponse(rollouts=[budget // len(task_hashes)] * len(task_hashes))
 
 
 class Hints:

@@ -13,6 +13,7 @@ from hone.resolution.stages import stages
 from hone.store.database import Database
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver import lease as leases
+from services.learner.driver.budgets import Granted
 from services.learner.driver.groups import request_groups, train_sampling
 from services.learner.driver.peers import Task
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
@@ -36,7 +37,7 @@ def requested(database: Database, step: int, purpose: str = "train") -> None:
         lease = replace(lease, spec=held.spec)
     with database.transaction() as transaction:
         assert request_groups(transaction, lease, purpose, step, step, None, [Task({"seed": step}, f"hash {step}")],
-                              [2], train_sampling, traceparent="00-aa-bb-01") == 1
+                              [Granted(2)], train_sampling, traceparent="00-aa-bb-01") == 1
     database.run("runs.release_leases", owner=OWNER_A)
 
 

@@ -11,6 +11,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from hone import ids
+from hone.api.value_pb2 import AllocateRolloutsResponse
 from hone.environments.hashing import digest
 from hone.queues.hints import Hints
 from hone.spec.settings import Settings
@@ -33,8 +34,8 @@ class Asked:
     def draw(self, *_: Any, first: int = 0, count: int = PROMPTS, **__: Any) -> list[Task]:
         return [Task({"seed": place}, digest(place)) for place in range(first, first + count)]
 
-    def allocate(self, _: str, __: Any, hashes: list[str], budget: int, *___: Any) -> list[int]:
-        return [budget // len(hashes)] * len(hashes)
+    def allocate(self, _: str, __: Any, hashes: list[str], budget: int, *___: Any) -> AllocateRolloutsResponse:
+        return AllocateRolloutsResponse(rollouts=[budget // len(hashes)] * len(hashes))
 
     def send(self, _: int) -> None:
         """Wake nobody."""

@@ -57,4 +57,4 @@ def test_the_action_that_follows_from_a_view(view: View, action: Action) -> None
 def test_the_first_tasks_of_the_run_are_answered_so_often() -> None:
     request = SOURCE.group_request(RequestGroups(1, 0, 4, "ver_0", "pilot"))
     assert [task.content_hash for task in request.tasks] == ["0", "1", "2", "3"]
-    assert list(request.rollouts) == [2, 2, 2, 2]
+    assert [one.rollouts for one in request.granted] == [2, 2, 2, 2]

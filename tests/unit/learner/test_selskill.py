@@ -17,6 +17,7 @@ from hone.trajectory import parts
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from hone.trajectory.plan import GroupPlan, StepPlan
+from services.learner.driver.budgets import Granted
 from services.learner.driver.decisions import GroupRequest, PlanStep, RequestGroups
 from services.learner.driver.planning import Choice
 from services.learner.driver.preferences import Preferences, over_pairs, warning
@@ -136,7 +137,7 @@ def source(stored: dict[str, bytes]) -> Preferences:
         "preset": "selskill", "builder": {"name": "selskill", "params": {"branches": 2}}}))
     planned = plan(n=4, builder="rollouts", parts=["all"], minibatches=2)
     rollouts: Any = SimpleNamespace(
-        stage=None, group_request=lambda _: GroupRequest([], [4]), warnings=lambda *_: [],
+        stage=None, group_request=lambda _: GroupRequest([], [Granted(4)]), warnings=lambda *_: [],
         plan_over=lambda *_: (planned, {"reward/mean": 0.5}))
     lease: Any = SimpleNamespace(run_id="run_a", spec=SimpleNamespace(seed=1))
     objects: Any = SimpleNamespace(get=stored.__getitem__, put=stored.__setitem__)
@@ -145,7 +146,7 @@ def source(stored: dict[str, bytes]) -> Preferences:
 
 def test_groups_that_are_trained_on_branch_as_the_builder_says():
     request = source({}).group_request(RequestGroups(1, 0, 1, None))
-    assert (request.harness_params, request.rollouts) == ({"branches": 2, "repeats": 1}, [4])
+    assert (request.harness_params, request.granted) == ({"branches": 2, "repeats": 1}, [Granted(4)])
 
 
 def test_a_step_is_planned_over_the_stored_pairs_of_its_graded_samples():

@@ -123,6 +123,6 @@ async def test_the_entropy_of_calls_that_are_made_together_is_the_mean_over_thei
     group, engine = claim(n=3), Scorer()
     ask = Ask(Seat([], [], Heard([]), "sample"), "0", [], "answer", "policy", [], entropy=True)
     request = CallRequest(group, TOKENIZER, ask, TOKENIZER.encode("s1="), group.order.sampling)
-    calls = await Sampler(engine, Kept(), Kept()).first_calls(request)  # type: ignore[arg-type]
+    calls = await Sampler(engine, Kept(), Kept()).first_calls(request, range(3))  # type: ignore[arg-type]
     assert [call.entropy for call in calls] == [0.125] * 3
     assert [len(one.items) for one in engine.scores] == [3]

@@ -1,6 +1,6 @@
 """Episodes of several turns against the real simulation servicer, with prepared answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -88,9 +88,9 @@ class Script:
     asked: list[tuple[CallRequest, list[Step]]] = field(default_factory=list)
     began: list[CallRequest] = field(default_factory=list)
 
-    async def first_calls(self, question: CallRequest) -> list[Call]:
+    async def first_calls(self, question: CallRequest, samples: Sequence[int]) -> list[Call]:
         self.began.append(question)
-        return [answer(question, self.first) for _ in range(question.claim.order.n)]
+        return [answer(question, self.first) for _ in samples]
 
     async def next_call(self, question: CallRequest, _: int, steps: list[Step]) -> Call:
         self.asked.append((question, steps))

@@ -40,7 +40,7 @@ class Says(Texts):
         super().__init__()
         self.said = said
 
-    async def first_calls(self, question: CallRequest) -> list[Call]:
+    async def first_calls(self, question: CallRequest, *_: object) -> list[Call]:
         self.began.append(question)
         return [answer(question, self.said[0])]
 

@@ -27,7 +27,7 @@ class Phases(Script):
         super().__init__("", [])
         self.says, self.kept = {**SAYS, **says}, dict[tuple[int, str], Turn]()
 
-    async def first_calls(self, question: CallRequest) -> list[Call]:
+    async def first_calls(self, question: CallRequest, *_: object) -> list[Call]:
         self.began.append(question)
         return [answer(question, self.says["query"])]
 

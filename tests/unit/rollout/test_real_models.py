@@ -45,7 +45,7 @@ class Saying(Sampler):
     def __init__(self, text: str) -> None:
         self.text, self.prompt = text, ""
 
-    async def first_calls(self, request: CallRequest) -> list[Call]:
+    async def first_calls(self, request: CallRequest, *_: object) -> list[Call]:
         return [await self.next_call(request, 0, [])]
 
     async def next_call(self, request: CallRequest, index: int, steps: list[Step]) -> Call:  # noqa: ARG002

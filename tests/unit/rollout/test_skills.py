@@ -29,7 +29,7 @@ class Says(Script):
         super().__init__(trunk[0], [])
         self.trunk, self.others, self.kept = trunk, others or {}, dict[tuple[int, str], Turn]()
 
-    async def first_calls(self, question: CallRequest) -> list[Call]:
+    async def first_calls(self, question: CallRequest, *_: object) -> list[Call]:
         self.began.append(question)
         return [self._answer(question)]
 

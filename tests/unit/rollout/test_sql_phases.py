@@ -1,6 +1,7 @@
 """The four actions against the real simulation servicer: spans and notes are stored, and every cut ends in equal bits.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,8 +42,8 @@ class Turns(Script):
         self.kept[index, call.number] = journal.decode(journal.encode({index: Turn(call, steps)}))[index]
         return call
 
-    async def first_calls(self, question: CallRequest) -> list[Call]:
-        calls = await super().first_calls(question)
+    async def first_calls(self, question: CallRequest, samples: Sequence[int]) -> list[Call]:
+        calls = await super().first_calls(question, samples)
         self.kept |= {(index, call.number): journal.decode(journal.encode({index: Turn(call, [])}))[index]
                       for index, call in enumerate(calls)}
         return calls

@@ -60,7 +60,7 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
         SELECT max(v.number) FROM versions v WHERE v.model_id = g.model_id AND v.state = 'live'))
 FROM mine
 WHERE g.id = mine.id
-RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun, g.memory_ends,
+RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun, g.memory_ends, g.waves,
     (SELECT coalesce(jsonb_object_agg(role.name, v.id), '{}')
         FROM json_each(g.order -> 'roles') AS role (name, model)
         JOIN versions v ON v.model_id = role.model ->> 'model_id' AND v.number = 0 AND v.state = 'live')
@@ -111,6 +111,12 @@ WHERE g.id = given.id AND g.attempt = given.attempt AND g.state = 'requested' AN
 UPDATE groups SET refused = %(reason)s
 WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested'
 
+-- name: add_wave
+-- Records a wave of samples before it is sampled. Returns no row where the claim is no longer held.
+UPDATE groups SET waves = waves || %(size)s::integer
+WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested' AND cardinality(waves) = %(number)s
+RETURNING id
+
 -- name: make_ready
 -- A group whose samples are stored needs its journal no more.
 WITH ready AS (
@@ -144,6 +150,10 @@ WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AN
     AND NOT EXISTS (
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
 ORDER BY g.oldest, g.request_no, t.index
+
+-- name: budgets
+-- What was expected of groups, and how the number of their samples was decided.
+SELECT g.id AS group_id, g.order -> 'budget' AS budget FROM groups g WHERE g.id = ANY (%(group_ids)s)
 
 -- name: count_open
 SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
