@@ -13,6 +13,7 @@ from hone.process import startup
 from hone.process.ending import stop_signal
 from hone.process.heartbeat import AsyncHeartbeat, interval_s
 from hone.rpc.border import ReadRequests, RichErrors
+from hone.rpc.engines import Engines
 from hone.rpc.server import GRACE_S
 from hone.spec import settings
 from hone.spec.settings import Settings
@@ -22,7 +23,6 @@ from services.door.audit import Audit
 from services.door.backends import Backends
 from services.door.call import SERVICES
 from services.door.certificates import Certificates
-from services.door.engines import Engines
 from services.door.forwarding import Door, Stations
 from services.door.health import follow_forever
 from services.door.keys import KeyHolders

@@ -11,9 +11,9 @@ import grpc
 from hone.api import inference_pb2
 from hone.rpc.access import RULES
 from hone.rpc.client import channel
+from hone.rpc.engines import Engines
 from hone.spec.settings import Settings
 from services.door.call import METHODS, SERVICES, Call
-from services.door.engines import Engines
 from services.door.sessions import Sessions
 
 _INFERENCE, _SIMULATION = (f"/{SERVICES[name].full_name}/" for name in ("inference", "simulation"))

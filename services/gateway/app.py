@@ -28,9 +28,11 @@ from services.gateway.middleware.observation import RequestObservation
 from services.gateway.middleware.permission import OPEN_PATHS, Permission
 from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.middleware.shares import TenantShare
+from services.gateway.openai.asking import Asking
 from services.gateway.routes import (
     audit,
     catalog,
+    chat,
     collections,
     datasets,
     deletions,
@@ -49,7 +51,7 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, collections, trajectories, grades, exports, models, datasets, uploads, deletions, catalog,
+ROUTES = (runs, events, collections, trajectories, grades, exports, models, chat, datasets, uploads, deletions, catalog,
           usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
@@ -61,8 +63,11 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await database.open()
-        yield
+        async with asking.calls.following():
+            yield
         await database.close()
+
+    asking = Asking(settings, database, objects)
 
     app = Gateway(
         title="Hone", version=version("hone-rl"), docs_url=None, redoc_url=None, lifespan=lifespan,
@@ -85,6 +90,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     for route in ROUTES:
         app.include_router(route.router)
     app.state.settings, app.state.objects = settings, objects
+    app.state.asking = asking
     app.state.receiver, app.state.completions = PartReceiver(objects), Completions(objects, RowBounds.of(settings))
     return app
 

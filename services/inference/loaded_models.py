@@ -38,7 +38,7 @@ class LoadedModels:
 
     def __init__(self, settings: Settings, kind: EngineKind, versions: Versions, registration: Registration) -> None:
         self._settings, self._kind, self._versions, self._registration = settings, kind, versions, registration
-        self.thread = EngineThread(asyncio.get_running_loop())
+        self.thread = EngineThread(asyncio.get_running_loop(), settings.engine.guest_share)
         self._models: dict[str, LoadedModel] = {}
         self.kick = asyncio.Event()
         """Set when versions may have changed, or when somebody wants one."""

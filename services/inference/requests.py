@@ -14,8 +14,12 @@ from hone.api import inference_pb2, trajectory_pb2
 from hone.rpc.errors import InvalidField
 
 MOST_SAMPLES = 4096
+MOST_BIASES = 1024
+LARGEST_TOP_K = 64
+"""Most likeliest ids at a place that a caller may ask for."""
 LEAST_TEMPERATURE = 1e-3
 """Logits divided by less may become infinite. A temperature of 0 means the likeliest token."""
+_LARGEST_PENALTY, _LARGEST_BIAS = 2, 100
 ENGINE, MODEL = "the engine (HONE_ENGINE_MAX_TOKENS)", "the model (its max_position_embeddings)"
 """Whose positions a request may exceed."""
 
@@ -46,6 +50,15 @@ class Sampling:
     stop: tuple[str, ...] = ()
     stop_ids: tuple[int, ...] = ()
     include_stop: bool = False
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    top_logprobs: int = 0  # likeliest ids that are shown at each place
+
+    @property
+    def biased(self) -> bool:
+        """Whether logits are changed before a token is drawn."""
+        return bool(self.presence_penalty or self.frequency_penalty or self.logit_bias)
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,10 @@ class Request:
         return range(self.first, self.first + self.n)
 
 
+Likeliest = list[tuple[int, float]]
+"""The likeliest ids at a place, likeliest first, with their log-probs."""
+
+
 @dataclass(frozen=True)
 class Completion:
     """A sample that has ended, or, with `finish_reason` None, the new tokens of a streamed sample."""
@@ -87,6 +104,7 @@ class Completion:
     logp: list[float]  # of each id, in nats, under the distribution that it was drawn from
     versions: list[tuple[str, int]]  # (version id, consecutive tokens)
     finish_reason: FinishReason | None
+    likeliest: list[Likeliest] = field(default_factory=list)  # at each id, if the request asks for them
 
 
 @dataclass(frozen=True)
@@ -154,9 +172,11 @@ def check_ids(field: str, ids: Sequence[int], vocabulary: int) -> None:
 def completion_message(made: Completion) -> trajectory_pb2.Completion:
     """Return one completion as a message."""
     spans = [trajectory_pb2.VersionSpan(version_id=version, tokens=tokens) for version, tokens in made.versions]
+    likeliest = [trajectory_pb2.LikeliestIds(ids=[id for id, _ in one], logp=[logp for _, logp in one])
+                 for one in made.likeliest]
     return trajectory_pb2.Completion(
         index=made.index, ids=made.ids, logp_sample=made.logp, finish_reason=_REASONS[made.finish_reason],
-        versions=spans)
+        versions=spans, likeliest=likeliest)
 
 
 def _sampling(message: trajectory_pb2.Sampling, path: str, least_temperature: float) -> Sampling:
@@ -165,8 +185,17 @@ def _sampling(message: trajectory_pb2.Sampling, path: str, least_temperature: fl
     expect(0 < message.top_p <= 1, f"{path}top_p", message.top_p, "above 0 and at most 1")
     expect(message.top_k >= 0, f"{path}top_k", message.top_k, "at least 0")
     expect(all(message.stop), f"{path}stop", "", "texts that are not empty")
+    for name in ("presence_penalty", "frequency_penalty"):
+        expect(abs(getattr(message, name)) <= _LARGEST_PENALTY, f"{path}{name}", getattr(message, name),
+               f"-{_LARGEST_PENALTY} to {_LARGEST_PENALTY}")
+    biases = tuple(sorted(message.logit_bias.items()))
+    expect(len(biases) <= MOST_BIASES and all(abs(bias) <= _LARGEST_BIAS for _, bias in biases), f"{path}logit_bias",
+           f"{len(biases)} biases", f"at most {MOST_BIASES} from -{_LARGEST_BIAS} to {_LARGEST_BIAS}")
+    expect(0 <= message.top_logprobs <= LARGEST_TOP_K, f"{path}top_logprobs", message.top_logprobs,
+           f"0 to {LARGEST_TOP_K}")
     return Sampling(message.max_tokens, message.temperature, message.top_p, message.top_k, tuple(message.stop),
-                    tuple(message.stop_ids), message.include_stop)
+                    tuple(message.stop_ids), message.include_stop, message.presence_penalty,
+                    message.frequency_penalty, biases, message.top_logprobs)
 
 
 def expect_temperature(field: str, found: float, least: float = LEAST_TEMPERATURE) -> None:

@@ -7,10 +7,8 @@ import torch
 from torch import Tensor
 
 from hone.api import inference_pb2 as pb
-from services.inference.requests import ENGINE, expect, expect_temperature
+from services.inference.requests import ENGINE, LARGEST_TOP_K, expect, expect_temperature
 
-LARGEST_TOP_K = 64
-"""Most likeliest ids that a caller may ask for at each position."""
 BATCH = 16
 _BATCH_IDS = 2048
 """Most items, and most ids of them together, that are scored between two decode steps."""

@@ -265,6 +265,7 @@ def _check_fit(pending: PendingRequest, model: Architecture) -> None:
     request, path, vocabulary = pending.request, pending.path, model.vocab_size
     requests.check_ids(f"{path}prompt_ids", request.prompt_ids, vocabulary)
     requests.check_ids(f"{path}sampling.stop_ids", request.sampling.stop_ids, vocabulary)
+    requests.check_ids(f"{path}sampling.logit_bias", [id for id, _ in request.sampling.logit_bias], vocabulary)
     requests.check_room(path, len(request.prompt_ids), request.sampling.max_tokens, model.max_positions, requests.MODEL)
 
 

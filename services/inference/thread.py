@@ -6,12 +6,13 @@ import os
 import signal
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from services.inference.engines import Engine
 from services.inference.requests import Answer, Request
+from services.inference.shares import TimeShare, from_outside
 from services.inference.takeover import ProbeRefused, Verdict
 
 T = TypeVar("T")
@@ -21,8 +22,11 @@ _log = logging.getLogger(__name__)
 class EngineThread:
     """Only this thread touches an engine. Callers on the event loop give it jobs and get results on the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, guest_share: float = 0.25) -> None:
+        """`guest_share`: see services.inference.shares."""
         self._loop = loop
+        self._of_runs = Counter[Engine]()  # requests of runs whose last answer is still to come
+        self._guests = TimeShare(guest_share)
         self._jobs: deque[Callable[[], object]] = deque()
         self._wake = threading.Event()
         self._stopping = False
@@ -67,6 +71,7 @@ class EngineThread:
         """Step an engine no more, and close it."""
         def close() -> None:
             self._stepped.pop(engine, None)
+            self._of_runs.pop(engine, None)
             engine.close()
 
         self.post(close)
@@ -78,6 +83,7 @@ class EngineThread:
         """
         self._sinks[request] = sink
         self._engines[request] = engine
+        self._of_runs[engine] += not from_outside(request)
         self.post(lambda: self._submit(engine, request))
 
     def has_requests(self, engine: Engine) -> bool:
@@ -137,15 +143,24 @@ class EngineThread:
                 self._busy_since = None
                 self._wake.wait()
                 self._wake.clear()
-            for engine in busy:
+            for engine in self._in_turn(busy):
                 self._step(engine)
+
+    def _in_turn(self, busy: list[Engine]) -> list[Engine]:
+        """Return the engines to step now: all, or while runs sample only theirs if the others have used their share."""
+        of_runs = [engine for engine in busy if self._of_runs[engine]]
+        if not of_runs:
+            self._guests.forgive()
+        return busy if not of_runs or self._guests.left else of_runs
 
     def _step(self, engine: Engine) -> None:
         began = self._busy_since = time.monotonic()
         serving = engine.version_id  # an engine without a version is being built, which does not count as computing
         answers = engine.step()
+        taken = time.monotonic() - began
+        self._guests.spend(taken, for_runs=self._of_runs[engine] > 0)
         if serving:
-            engine.computed_s += time.monotonic() - began
+            engine.computed_s += taken
         self._deliver(answers)
 
     def _submit(self, engine: Engine, request: Request) -> None:
@@ -161,7 +176,7 @@ class EngineThread:
             sink = self._sinks[answer.request]
             if answer.done:
                 del self._sinks[answer.request]
-                del self._engines[answer.request]
+                self._of_runs[self._engines.pop(answer.request)] -= not from_outside(answer.request)
             sink(answer)
 
     def _on_loop(self, function: Callable[..., object], *arguments: Any) -> None:

@@ -33,7 +33,14 @@ class Task(_message.Message):
     def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., seed: _Optional[int] = ..., item_json: _Optional[str] = ..., content_hash: _Optional[str] = ...) -> None: ...
 
 class Sampling(_message.Message):
-    __slots__ = ("max_tokens", "temperature", "top_p", "top_k", "stop", "stop_ids", "include_stop")
+    __slots__ = ("max_tokens", "temperature", "top_p", "top_k", "stop", "stop_ids", "include_stop", "presence_penalty", "frequency_penalty", "logit_bias", "top_logprobs")
+    class LogitBiasEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: float
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[float] = ...) -> None: ...
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     TOP_P_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +48,10 @@ class Sampling(_message.Message):
     STOP_FIELD_NUMBER: _ClassVar[int]
     STOP_IDS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_STOP_FIELD_NUMBER: _ClassVar[int]
+    PRESENCE_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    FREQUENCY_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    LOGIT_BIAS_FIELD_NUMBER: _ClassVar[int]
+    TOP_LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     max_tokens: int
     temperature: float
     top_p: float
@@ -48,7 +59,19 @@ class Sampling(_message.Message):
     stop: _containers.RepeatedScalarFieldContainer[str]
     stop_ids: _containers.RepeatedScalarFieldContainer[int]
     include_stop: bool
-    def __init__(self, max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., stop_ids: _Optional[_Iterable[int]] = ..., include_stop: _Optional[bool] = ...) -> None: ...
+    presence_penalty: float
+    frequency_penalty: float
+    logit_bias: _containers.ScalarMap[int, float]
+    top_logprobs: int
+    def __init__(self, max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., stop_ids: _Optional[_Iterable[int]] = ..., include_stop: _Optional[bool] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., logit_bias: _Optional[_Mapping[int, float]] = ..., top_logprobs: _Optional[int] = ...) -> None: ...
+
+class LikeliestIds(_message.Message):
+    __slots__ = ("ids", "logp")
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    LOGP_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    logp: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, ids: _Optional[_Iterable[int]] = ..., logp: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class NoiseKey(_message.Message):
     __slots__ = ("seed", "request", "call")
@@ -69,15 +92,17 @@ class VersionSpan(_message.Message):
     def __init__(self, version_id: _Optional[str] = ..., tokens: _Optional[int] = ...) -> None: ...
 
 class Completion(_message.Message):
-    __slots__ = ("index", "ids", "logp_sample", "finish_reason", "versions")
+    __slots__ = ("index", "ids", "logp_sample", "finish_reason", "versions", "likeliest")
     INDEX_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     LOGP_SAMPLE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    LIKELIEST_FIELD_NUMBER: _ClassVar[int]
     index: int
     ids: _containers.RepeatedScalarFieldContainer[int]
     logp_sample: _containers.RepeatedScalarFieldContainer[float]
     finish_reason: FinishReason
     versions: _containers.RepeatedCompositeFieldContainer[VersionSpan]
-    def __init__(self, index: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., logp_sample: _Optional[_Iterable[float]] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ...) -> None: ...
+    likeliest: _containers.RepeatedCompositeFieldContainer[LikeliestIds]
+    def __init__(self, index: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., logp_sample: _Optional[_Iterable[float]] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., likeliest: _Optional[_Iterable[_Union[LikeliestIds, _Mapping]]] = ...) -> None: ...

@@ -9,6 +9,7 @@ from hone.cli import (
     audit,
     backups,
     catalogs,
+    chat,
     deletions,
     demo,
     doctor,
@@ -26,7 +27,7 @@ COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [doctor.doctor, services.health, services.usage, services.storage,
+    "Looking around": [chat.chat, doctor.doctor, services.health, services.usage, services.storage,
                        services.retention, quotas.quotas, audit.audit,
                        deletions.deletions, catalogs.environments],
 }

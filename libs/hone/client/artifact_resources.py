@@ -1,10 +1,11 @@
 """The resources of uploaded models and datasets. Times are UTC."""
 
 from datetime import datetime
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
-from hone.client.resources import Resource, WithFiles
+from hone.client.resources import Page, Resource, WithFiles
 
 
 class End(Resource):
@@ -32,7 +33,10 @@ class ModelText(Resource):
 
 
 class Model(WithFiles):
-    """A registered base model. `parameters` counts weights; `ignored` names files that were not stored."""
+    """A registered base model. `parameters` counts weights; `ignored` names files that were not stored.
+
+    `object`, `created` (in seconds since 1970) and `owned_by` are what OpenAI's clients read.
+    """
 
     id: str
     name: str
@@ -44,6 +48,20 @@ class Model(WithFiles):
     text: ModelText = ModelText()
     ignored: list[str] = Field(default_factory=list)
     created_at: datetime
+    object: Literal["model"] = "model"
+    owned_by: str = "hone"
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def created(self) -> int:
+        return int(self.created_at.timestamp())
+
+
+class ModelPage(Page[Model]):
+    """One page of the list of models, also as OpenAI's clients read it."""
+
+    object: Literal["list"] = "list"
+    has_more: bool = False
 
 
 class Dataset(WithFiles):

@@ -17,6 +17,7 @@ import httpx
 from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
+from hone.client.asking import Asking
 from hone.client.collection_resources import Collection, CollectionItem
 from hone.client.deletion_resources import Deletion
 from hone.client.grade_resources import Regrades
@@ -58,7 +59,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration):
+class Client(Administration, Asking):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call

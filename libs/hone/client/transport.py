@@ -69,12 +69,14 @@ class HttpTransport:
         return response
 
     @contextmanager
-    def streamed(self, path: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+    def streamed(
+        self, path: str, headers: dict[str, str], method: str = "GET", **content: Any,
+    ) -> Iterator[httpx.Response]:
         """Open a response that is read in pieces.
 
         Raises HoneError, and httpx.TransportError after _SILENCE_S without a byte.
         """
-        with self._http.stream("GET", path, headers=headers, timeout=_SILENCE_S) as response:
+        with self._http.stream(method, path, headers=headers, timeout=_SILENCE_S, **content) as response:
             if not response.is_success:
                 response.read()
                 raise errors.from_response(response)

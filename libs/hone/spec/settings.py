@@ -60,6 +60,10 @@ class EngineSettings(Strict):
         "memory and, on processors with instructions for it, less time. It widens the trainer-sampler gap: set a run's "
         "gap_alarm_nats.")
     slots: int = Field(256, ge=1, description="Sequences that an engine decodes at a time.")
+    guest_share: float = Field(
+        0.25, gt=0, le=0.9, description="Share of an engine that requests from outside of runs get, of REST and of the "
+        "door, while runs sample: of its sequences, and of the time of engines that no run asks. While no run samples "
+        "they get all.")
     threads: int = Field(
         1, ge=1, description="Threads that an engine computes with. More are faster only on cores that are idle.")
     max_tokens: int = Field(
@@ -78,6 +82,16 @@ class EngineSettings(Strict):
         if (info.data.get("kind"), dtype) == ("native", "float16"):
             raise ValueError("expected float32 or bfloat16 for the native engine")
         return dtype
+
+
+class ChatSettings(Strict):
+    """Requests to models over REST, beside training (docs/asking.md)."""
+
+    requests: int = Field(
+        128, ge=1, description="Requests to models that a gateway has in progress. More are answered with 429.")
+    tenant_requests: int = Field(
+        32, ge=1, description="Requests of one tenant to models that a gateway has in progress. More are answered with "
+        "429, which OpenAI's clients repeat.")
 
 
 class TrainerSettings(Strict):
@@ -237,6 +251,7 @@ class Settings(Strict):
     addresses: Addresses = Addresses()
     door: DoorSettings = DoorSettings()
     engine: EngineSettings = EngineSettings()
+    chat: ChatSettings = ChatSettings()
     trainer: TrainerSettings = TrainerSettings()
     vllm: VllmSettings = VllmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
@@ -275,7 +290,8 @@ class Settings(Strict):
 
 
 _PATTERNS = {
-    "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "trainer": "HONE_TRAINER_{}",
+    "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "chat": "HONE_CHAT_{}",
+    "trainer": "HONE_TRAINER_{}",
     "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}", "retention": "HONE_KEEP_{}"}
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 

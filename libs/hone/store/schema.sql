@@ -315,7 +315,8 @@ CREATE TABLE models (
     kind        text NOT NULL DEFAULT 'full' CHECK (kind IN ('full', 'lora')),
     base_artifact_id text REFERENCES artifacts,
     base_version_id  text,
-    config      jsonb NOT NULL,          -- {seed, optimizer, snapshot_every, keep_versions, ...}
+    config      jsonb NOT NULL,          -- {seed, optimizer, snapshot_every, keep_versions, ...}; of one that is asked
+                                         -- through the gateway and never trained: {frozen, asked}
     next_seq    bigint NOT NULL DEFAULT 1,
     snapshot_seq bigint NOT NULL DEFAULT 0,
     snapshot    jsonb,                   -- manifest of the last snapshot, which covers operations up to snapshot_seq
@@ -329,6 +330,8 @@ CREATE TABLE models (
 );
 CREATE INDEX models_by_base ON models (base_artifact_id) WHERE base_artifact_id IS NOT NULL;
 CREATE INDEX models_by_base_version ON models (base_version_id) WHERE base_version_id IS NOT NULL;
+CREATE UNIQUE INDEX models_asked ON models (coalesce(base_artifact_id, base_version_id))
+    WHERE deleted_at IS NULL AND jsonb_exists(config, 'asked');
 CREATE INDEX models_deleted ON models (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX models_by_tenant ON models (tenant_id);
 
@@ -846,7 +849,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, up
     operations, events, outcomes TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
-GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
+GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, prompts, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;

@@ -205,6 +205,20 @@ class ModelText(ABC):
         incomplete = now.endswith("\ufffd") and len(ids) - since < _MOST_BYTES and not last
         return None if incomplete or not now.startswith(before) else now[len(before):]
 
+    def read(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids` as they are, a stop id at their end included."""
+        return self._decoded(ids)
+
+    def added(self, id: int, before: Sequence[int]) -> str:
+        """Return the text that one id adds to that of the ids `before`."""
+        context = list(before[-_CONTEXT:])
+        known, whole = self._decoded(context), self._decoded([*context, id])
+        return whole[len(known):] if whole.startswith(known) else self._decoded([id])
+
+    def written(self, id: int) -> str:
+        """Return a token as the vocabulary writes it; "" where no token has the id."""
+        return self._table.text_of(id) or ""
+
     def tail(self, ids: Sequence[int], count: int) -> str:
         """Return the text of the last `count` ids, and of up to three more where the first is inside a character.
 

@@ -66,3 +66,9 @@ def spoken(text: str) -> str:
         return said(text)
     except Unfinished:
         return ""
+
+
+def answer_start(text: str) -> int:
+    """Return where a text's answer begins, behind its last block of reasoning. Raises Unfinished as `said` does."""
+    said(text)
+    return max((mark.end() for mark in _MARK.finditer(text)), default=0)

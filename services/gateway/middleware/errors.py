@@ -23,6 +23,7 @@ from hone.process import disks
 from hone.spec.problems import Invalid, Problem, from_finding
 from hone.store.objects import StoreAway, StoreFull
 from hone.store.objects.contract import FULL, no_space
+from services.gateway.middleware import openai_errors
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -65,6 +66,8 @@ class Refusal(HTTPException):
     """The request cannot be served."""
 
     status, title = 400, "Bad request"
+    code: str | None = None
+    """OpenAI's word for it, on the paths that their clients use."""
 
     def __init__(
         self, detail: str = "", problems: Iterable[Problem] = (), headers: Mapping[str, str] | None = None,
@@ -255,15 +258,20 @@ def _request_problem(finding: Mapping[str, Any]) -> Problem:
 def _response(request: Request, error: Exception) -> JSONResponse:
     refused = refusal(error, request.scope)
     title, problems, extra = _TITLES.get(refused.status_code, "Bad request"), list[Problem](), dict[str, Any]()
+    status, code = refused.status_code, None
     if isinstance(refused, Refusal):
-        title, problems, extra = refused.title, refused.problems, refused.extra
+        title, problems, extra, code = refused.title, refused.problems, refused.extra, refused.code
+    if openai_errors.spoken(request.url.path):
+        status = openai_errors.status(request.url.path, status)
+        message = _detail(str(refused.detail), problems)
+        extra = {**extra, "error": openai_errors.error(status, message, problems, code)}
     body = {
-        "type": f"urn:hone:problem:{title.lower().replace(' ', '-')}", "title": title, "status": refused.status_code,
+        "type": f"urn:hone:problem:{title.lower().replace(' ', '-')}", "title": title, "status": status,
         "detail": _detail(str(refused.detail), problems), "instance": request.url.path,
         "request_id": getattr(request.state, "request_id", None),
         "errors": [problem.as_json() for problem in problems[:MOST_PROBLEMS]], **extra,
     }
-    return JSONResponse(body, refused.status_code, dict(refused.headers or {}), MEDIA_TYPE)
+    return JSONResponse(body, status, dict(refused.headers or {}), MEDIA_TYPE)
 
 
 def _detail(message: str, problems: list[Problem]) -> str:

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse
 
-from hone.client.artifact_resources import Model
-from hone.client.resources import Page
+from hone.client.artifact_resources import Model, ModelPage
 from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
@@ -114,9 +113,10 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> Page[Model]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> ModelPage:
     """List registered models, newest first."""
-    return await artifacts.listed(caller, "base_model", _resource, limit, after)
+    found = await artifacts.listed(caller, "base_model", _resource, limit, after)
+    return ModelPage(data=found.data, next=found.next, has_more=found.next is not None)
 
 
 @router.get("/{name:path}")

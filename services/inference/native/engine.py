@@ -17,11 +17,12 @@ from services.inference.native.cache import CHUNK, Cache
 from services.inference.native.decoder import Decoder, one_token
 from services.inference.native.prefill import Context
 from services.inference.native.safe_shapes import SafeShapes
-from services.inference.native.sampler import NONE, sample
+from services.inference.native.sampler import NONE, likeliest, sample
 from services.inference.native.slots import Queue, Slots, SlotTable
 from services.inference.native.weights import Weights, fuse
 from services.inference.requests import Answer, Completion, FinishReason, Request
 from services.inference.scoring import BATCH, Scored, ScoreItem
+from services.inference.shares import most_guests
 from services.inference.takeover import EXACT, Offer, Tolerance, Verdict, take_over, unheard
 
 _FEW = 8
@@ -44,7 +45,7 @@ class NativeEngine:
 
     def __init__(
         self, architecture: Architecture, shapes: SafeShapes, slots: int, version: FusedVersion | None = None,
-        tolerance: Tolerance = EXACT,
+        tolerance: Tolerance = EXACT, guest_share: float = 0.25,
     ) -> None:
         """Serve no version yet, or `version` at once, without its probe, as benchmarks want it."""
         self.architecture, self.slots = architecture, slots
@@ -55,7 +56,7 @@ class NativeEngine:
         self.generated_tokens = self.generated_samples = 0
         self.computed_s = 0.0
         self.tolerance = tolerance
-        self._shapes = shapes
+        self._shapes, self._guest_share = shapes, guest_share
         self._decoder = Decoder(architecture, self.positions)
         self._stops: TextStops | None = None
         self._unused = NONE
@@ -185,7 +186,7 @@ class NativeEngine:
         free = self._table.free[:max(0, self.slots - self.running)]
         if len(free) < self.slots // _FEW and len(free) < self.waiting:
             return
-        placements = self._queue.take(len(free))
+        placements = self._queue.take(len(free), self._guest_places)
         if not placements:
             return
         filled, start, first_with = np.empty_like(free), 0, dict[tuple[int, ...], int]()
@@ -197,6 +198,13 @@ class NativeEngine:
         slots = free[:start]
         self._cache.reserve(int(self._table.limit[slots].max()))
         self._start(filled[:start], slots)
+
+    @property
+    def _guest_places(self) -> int:
+        """How many samples from outside may be admitted now."""
+        guests = self._table.guests
+        of_runs = self.running - guests + self._queue.of_runs
+        return max(0, most_guests(of_runs, self._guest_share) - guests) if of_runs else self.slots
 
     def _start(self, filled: Slots, slots: Slots) -> None:
         """Cache the context of slot `filled[s]`, share it with slot `slots[s]`, and draw its token, for every s."""
@@ -228,12 +236,34 @@ class NativeEngine:
 
         Samples that shared a row and differ now continue in rows of their own.
         """
+        logits, places = self._with_biases(logits, places, slots)
         ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots), self._unused)
+        self._show_likeliest(logits, places, slots)
         self._table.append(slots, ids, logp)
         self.generated_tokens += len(slots)
         self._end(slots)
         before, now = self._table.split()
         self._cache.share(before, now, self._table.length[now] - 1)
+
+    def _with_biases(self, logits: torch.Tensor, places: Slots, slots: Slots) -> tuple[torch.Tensor, Slots]:
+        """Return logits with a row more for each slot that changes them, and the slots' places in them."""
+        biased = np.flatnonzero(self._table.biased[slots])
+        if not len(biased):
+            return logits, places
+        added = np.stack([self._table.biases(slot, logits.shape[1]) for slot in slots[biased].tolist()])
+        rows = logits[torch.from_numpy(places[biased])] + torch.from_numpy(added)
+        places = places.copy()
+        places[biased] = np.arange(len(logits), len(logits) + len(biased))
+        return torch.cat([logits, rows]), places
+
+    def _show_likeliest(self, logits: torch.Tensor, places: Slots, slots: Slots) -> None:
+        """Keep the likeliest ids of the next token of each slot whose caller is shown them."""
+        shown = self._table.shown[slots]
+        for count in np.unique(shown[shown > 0]).tolist():
+            those = slots[shown == count]
+            rows = likeliest(logits, places[shown == count], self._table.settings(those), count, self._unused)
+            for slot, row in zip(those.tolist(), rows, strict=True):
+                self._table.sequence(slot).likeliest.append(row)
 
     def _end(self, slots: Slots) -> None:
         stopped, full = self._table.stopped(slots), self._table.full(slots)

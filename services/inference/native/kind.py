@@ -42,7 +42,8 @@ class NativeKind:
 
     def make_engine(self, _version: FusedVersion, architecture: Architecture) -> Engine:
         return NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots,
-                            tolerance=Tolerance.of_arithmetic(self._settings))
+                            tolerance=Tolerance.of_arithmetic(self._settings),
+                            guest_share=self._settings.engine.guest_share)
 
 
 def _dtype(name: str) -> torch.dtype:

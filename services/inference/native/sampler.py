@@ -1,5 +1,6 @@
 """Drawing tokens by inverting the cumulative distribution, with one uniform number for each token."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,27 @@ def sample(
     ids[cut], logp[cut] = _draw(kept, np.arange(len(kept)), uniforms[cut], plain.temperature, NONE)
     ids[~cut], logp[~cut] = _draw(logits, places[~cut], uniforms[~cut], settings.temperature[~cut], unused)
     return ids, logp
+
+
+def likeliest(
+    logits: Tensor, places: Places, settings: DrawSettings, count: int, unused: Places = NONE
+) -> list[list[tuple[int, float]]]:
+    """Return the `count` likeliest ids of row `places[n]` of `logits`, for every n, with the log-probs of `sample`.
+
+    Ids that are never drawn are left out, so there may be fewer.
+    """
+    rows, cut = logits[torch.from_numpy(places)].float(), settings.cut
+    divisor = np.where(settings.temperature > 0, settings.temperature, np.float32(1))
+    logp = torch.log_softmax(rows / torch.from_numpy(divisor)[:, None], -1)
+    logp[:, torch.from_numpy(unused)] = -torch.inf
+    if cut.any():
+        kept = rows[torch.from_numpy(cut)]
+        kept[:, torch.from_numpy(unused)] = -torch.inf
+        logp[torch.from_numpy(cut)] = _cut_logp(
+            kept, settings.temperature[cut], settings.top_p[cut], settings.top_k[cut])
+    best = logp.topk(min(count, logp.shape[1]))
+    return [[(id, value) for id, value in zip(ids, values, strict=True) if value > -math.inf]
+            for ids, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
 
 
 def _draw(

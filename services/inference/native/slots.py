@@ -1,7 +1,7 @@
 """The sequences in slots, as numpy columns over slots, and the queue of samples that wait for a slot."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from services.inference import noise
 from services.inference.answers import EndedSample, undecided_tokens
 from services.inference.native.sampler import DrawSettings
-from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
+from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Likeliest, Request
+from services.inference.shares import from_outside
 
 Slots = NDArray[np.int64]
 _NO_STOP = -1
@@ -25,6 +26,7 @@ class NativeSequence:
     index: int
     spans: list[tuple[str, int]]
     reported: int = 0  # completion tokens that a streaming caller has already got
+    likeliest: list[Likeliest] = field(default_factory=list)  # at each completion token, if they are asked for
 
 
 class SlotTable:
@@ -44,6 +46,9 @@ class SlotTable:
         self.top_k = np.zeros(slots, np.int64)
         self.stops = np.full((slots, 1), _NO_STOP, np.int64)
         self.watched = np.zeros(slots, bool)  # has stop texts or a streaming caller
+        self.guest = np.zeros(slots, bool)  # its request comes from outside of runs
+        self.biased = np.zeros(slots, bool)  # its logits are changed before a token is drawn
+        self.shown = np.zeros(slots, np.int64)  # how many of the likeliest ids its caller is shown
         self.stale = np.zeros(slots, bool)  # its cached keys and values must be computed again with the new weights
         self.leader = np.arange(slots)  # the lowest slot among the request's samples with equal ids so far
 
@@ -51,6 +56,11 @@ class SlotTable:
     def free(self) -> Slots:
         """Slots without a sequence, lowest first."""
         return np.flatnonzero(~self.active)
+
+    @property
+    def guests(self) -> int:
+        """Number of sequences from outside of runs."""
+        return int(self.guest.sum())
 
     @property
     def running(self) -> Slots:
@@ -77,6 +87,8 @@ class SlotTable:
         self.temperature[slots], self.top_p[slots] = sampling.temperature, sampling.top_p
         self.top_k[slots] = sampling.top_k
         self.watched[slots] = bool(sampling.stop) or request.streamed
+        self.guest[slots] = from_outside(request)
+        self.biased[slots], self.shown[slots] = sampling.biased, sampling.top_logprobs
         self.leader[slots] = slots[0]
         self._set_stops(slots, sampling.stop_ids)
 
@@ -87,6 +99,16 @@ class SlotTable:
     def uniforms(self, slots: Slots) -> NDArray[np.float32]:
         """Return the uniform number for the next token of each of these slots."""
         return noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots])
+
+    def biases(self, slot: int, vocabulary: int) -> NDArray[np.float32]:
+        """Return what is added to the logits of a slot's next token [vocabulary]."""
+        sampling = self.sequence(slot).request.sampling
+        found = np.zeros(vocabulary, np.float32)
+        for id, bias in sampling.logit_bias:
+            found[id] += np.float32(bias)
+        made, times = np.unique(self.ids[slot, self.prompt[slot]:self.length[slot]], return_counts=True)
+        found[made] -= np.float32(sampling.presence_penalty) + np.float32(sampling.frequency_penalty) * times
+        return found
 
     def append(self, slots: Slots, ids: Slots, logp: NDArray[np.float32]) -> None:
         """Add one drawn token to each of these slots."""
@@ -138,7 +160,8 @@ class SlotTable:
         made = int(self.length[slot]) - prompt if end is None else end
         ids = self.ids[slot, prompt + start:prompt + made].tolist()
         logp = self.logp[slot, prompt + start:prompt + made].tolist()
-        return Completion(sequence.index, ids, logp, _run_lengths(sequence.spans, start, made), reason)
+        return Completion(sequence.index, ids, logp, _run_lengths(sequence.spans, start, made), reason,
+                          sequence.likeliest[start:made])
 
     def release(self, slot: int, reason: FinishReason, end: int | None = None) -> EndedSample:
         """End a sequence with `end` completion tokens (None: all), and free its slot."""
@@ -161,7 +184,9 @@ class SlotTable:
         return answers
 
     def _clear(self, slots: Slots | int) -> None:
-        self.active[slots] = self.watched[slots] = self.stale[slots] = False
+        self.active[slots] = self.watched[slots] = self.stale[slots] = self.biased[slots] = False
+        self.guest[slots] = False
+        self.shown[slots] = 0
         self.length[slots], self.prompt[slots] = 1, 0
         self.temperature[slots], self.top_p[slots], self.top_k[slots] = 1, 1, 0
 
@@ -191,6 +216,12 @@ class Queue:
         return sum(entry.request.indexes.stop - entry.first for entry in self._waiting)
 
     @property
+    def of_runs(self) -> int:
+        """Number of waiting samples of runs."""
+        return sum(entry.request.indexes.stop - entry.first for entry in self._waiting
+                   if not from_outside(entry.request))
+
+    @property
     def pinned(self) -> bool:
         """Whether a waiting request insists on a version."""
         return any(entry.request.version_id for entry in self._waiting)
@@ -202,17 +233,23 @@ class Queue:
         """Put all samples of a request at the end."""
         self._waiting.append(_Waiting(request, request.first))
 
-    def take(self, samples: int) -> list[tuple[Request, int, int]]:
-        """Take up to `samples` samples out, as (request, index of the first sample, count)."""
+    def take(self, samples: int, guests: int) -> list[tuple[Request, int, int]]:
+        """Take up to `samples` samples out, at most `guests` of them from outside of runs.
+
+        They are (request, index of the first sample, count).
+        """
         taken = []
-        while samples and self._waiting:
-            entry = self._waiting[0]
-            count = min(samples, entry.request.indexes.stop - entry.first)
+        for entry in list(self._waiting):
+            outside = from_outside(entry.request)
+            count = min(samples, entry.request.indexes.stop - entry.first, guests if outside else samples)
+            if not count:
+                continue
             taken.append((entry.request, entry.first, count))
             entry.first += count
             samples -= count
+            guests -= count if outside else 0
             if entry.first == entry.request.indexes.stop:
-                self._waiting.popleft()
+                self._waiting.remove(entry)
         return taken
 
     def drop(self, request: Request) -> range:

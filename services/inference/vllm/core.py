@@ -6,6 +6,7 @@ request the rest of each sequence again.
 
 import gc
 import itertools
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -213,3 +214,13 @@ def sampled(output: RequestOutput) -> tuple[list[int], list[float]]:
     made: Any = output.outputs[0]
     logprobs = made.logprobs
     return list(made.token_ids), [logprobs.logprobs[start] for start in logprobs.start_indices]
+
+
+def likeliest(output: RequestOutput, count: int) -> list[list[tuple[int, float]]]:
+    """Return the `count` likeliest ids at each new token of an output, likeliest first, with their log-probs."""
+    made: Any = output.outputs[0]
+    logprobs = made.logprobs
+    found = [sorted(set(zip(logprobs.token_ids[start:end], logprobs.logprobs[start:end], strict=True)),
+                    key=lambda one: (-one[1], one[0]))
+             for start, end in zip(logprobs.start_indices, logprobs.end_indices, strict=True)]
+    return [[(id, value) for id, value in one[:count] if value > -math.inf] for one in found]

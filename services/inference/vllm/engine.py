@@ -17,8 +17,9 @@ from hone.rpc.errors import Refused
 from services.inference import noise
 from services.inference.answers import AnswerCollector, EndedSample, TextStops, undecided_tokens
 from services.inference.engines import Version
-from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
+from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Likeliest, Request
 from services.inference.scoring import Scored, ScoreItem
+from services.inference.shares import from_outside, most_guests
 from services.inference.takeover import Action, Offer, Tolerance, Verdict, take_over, unheard
 from services.inference.vllm import core as cores
 from services.inference.vllm import scoring
@@ -37,6 +38,7 @@ class VllmSequence:
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     versions: list[tuple[str, int]] = field(default_factory=list)  # (version id, consecutive tokens)
+    likeliest: list[Likeliest] = field(default_factory=list)  # at each token, if they are asked for
     reported: int = 0  # tokens that a streaming caller has already got
     key: str = ""  # of its request at the core; empty while there is none
     ended: bool = False
@@ -54,7 +56,8 @@ class VllmSequence:
     def completion(self, reason: FinishReason | None, end: int | None = None) -> Completion:
         """Return the tokens that were not reported yet, up to `end` (None: all so far)."""
         start, end = self.reported, len(self.ids) if end is None else end
-        return Completion(self.index, self.ids[start:end], self.logp[start:end], self._spans(start, end), reason)
+        return Completion(self.index, self.ids[start:end], self.logp[start:end], self._spans(start, end), reason,
+                          self.likeliest[start:end])
 
     def _spans(self, start: int, end: int) -> list[tuple[str, int]]:
         spans, since = [], 0
@@ -70,7 +73,8 @@ class VllmEngine:
     """The implementation of `engines.Engine` on vLLM."""
 
     def __init__(
-        self, architecture: Architecture, core: Core, name: str, positions: int, tolerance: Tolerance
+        self, architecture: Architecture, core: Core, name: str, positions: int, tolerance: Tolerance,
+        guest_share: float = 0.25,
     ) -> None:
         self.architecture, self.tolerance = architecture, tolerance
         self.version_id = ""
@@ -78,6 +82,7 @@ class VllmEngine:
         self.generated_tokens = self.generated_samples = 0
         self.computed_s = 0.0
         self._core, self._name, self._positions = core, name, positions
+        self._guest_share = guest_share
         self._paused = False
         self._sequences: list[VllmSequence] = []
         self._ended: list[EndedSample] = []
@@ -236,13 +241,23 @@ class VllmEngine:
         offer.settle(self.take(offer.version))
 
     def _request_all(self) -> None:
-        """Request tokens from the core for every sequence that it does not work on."""
+        """Request tokens from the core for every sequence that it does not work on, from outside for some."""
+        places = self._guest_places
         for sequence in list(self._sequences):
-            if not sequence.key and not sequence.ended:
+            outside = from_outside(sequence.request)
+            if not sequence.key and not sequence.ended and (places > 0 or not outside):
+                places -= outside
                 try:
                     self._request(sequence)
                 except Refused as error:
                     self._refuse(sequence.request, str(error))
+
+    @property
+    def _guest_places(self) -> int:
+        """How many sequences from outside may be requested now."""
+        guests = sum(from_outside(sequence.request) and bool(sequence.key) for sequence in self._sequences)
+        of_runs = sum(not from_outside(sequence.request) for sequence in self._sequences)
+        return max(0, most_guests(of_runs, self._guest_share) - guests) if of_runs else len(self._sequences)
 
     def _request(self, sequence: VllmSequence) -> None:
         ids = [*sequence.request.prompt_ids, *sequence.ids]
@@ -273,6 +288,8 @@ class VllmEngine:
             self._unproven.append((sequence, output))
             return
         sequence.add(*cores.sampled(output), self.version_id)
+        if count := sequence.request.sampling.top_logprobs:
+            sequence.likeliest += cores.likeliest(output, count)
         self.generated_tokens += len(output.outputs[0].token_ids)
         if output.finished:
             sequence.key = ""
@@ -317,5 +334,7 @@ def _parameters(sequence: VllmSequence) -> SamplingParams:
     return SamplingParams(
         max_tokens=sampling.max_tokens - made, temperature=sampling.temperature, top_p=sampling.top_p,
         top_k=sampling.top_k, seed=(int(seeds[0]) + made) & _SEEDS, stop_token_ids=list(sampling.stop_ids),
-        ignore_eos=True, logprobs=0, flat_logprobs=True, detokenize=False, output_kind=RequestOutputKind.DELTA,
+        presence_penalty=sampling.presence_penalty, frequency_penalty=sampling.frequency_penalty,
+        logit_bias=dict(sampling.logit_bias) or None, ignore_eos=True, logprobs=sampling.top_logprobs,
+        flat_logprobs=True, detokenize=False, output_kind=RequestOutputKind.DELTA,
         skip_clone=True)  # nobody else holds this object

@@ -58,7 +58,8 @@ class VllmKind:
 
     def make_engine(self, version: Version, architecture: Architecture) -> VllmEngine:
         core = self._core(version)
-        return VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
+        return VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance,
+                          self._settings.engine.guest_share)
 
     def _core(self, version: Version) -> Core:
         """Return the core of an adapter's base, or the model's own. Cores without users are forgotten."""

@@ -9,7 +9,7 @@ from llvmlite.binding import ffi
 
 from hone.spec.model import Projection
 from hone.spec.settings import Settings
-from services.inference.scoring import LARGEST_TOP_K
+from services.inference.requests import LARGEST_TOP_K
 
 MIB = 2**20
 _SWITCHES = {

@@ -19,6 +19,7 @@ def sweep(database: Database, kept: RetentionSettings, batch: int = BATCH) -> di
     found = {name: database.run(f"retention.{name}", days=days, limit=batch)
              for name, days in ages.items() if days is not None}
     found["journal"] = database.run("retention.journal", limit=batch)
+    found["asked"] = database.run("retention.asked", limit=batch)
     if any(found.values()):
         _log.info("too old: %s", ", ".join(f"{count} {name}" for name, count in found.items() if count))
     return found

@@ -26,7 +26,11 @@ ORDER BY d.requested_at DESC, d.subject_id DESC LIMIT %(limit)s
 SELECT id, name, key_id, state, policy_model_id FROM runs WHERE id = %(id)s AND deleted_at IS NULL FOR UPDATE
 
 -- name: mark_run
--- A run that has not ended is cancelled first.
+-- A run that has not ended is cancelled first. With the models that answer for its versions.
+WITH asked AS (
+    UPDATE models SET deleted_at = now()
+    WHERE deleted_at IS NULL AND jsonb_exists(config, 'asked') AND base_version_id IN (
+        SELECT v.id FROM runs r JOIN versions v ON v.model_id = r.policy_model_id WHERE r.id = %(id)s))
 UPDATE runs SET deleted_at = now(),
     desired = CASE WHEN state IN ('queued', 'running', 'paused') THEN 'cancel' ELSE desired END
 WHERE id = %(id)s
@@ -53,6 +57,10 @@ SELECT id, name, key_id FROM artifacts
 WHERE kind = %(kind)s AND (id = %(name)s OR name = %(name)s) AND deleted_at IS NULL FOR UPDATE
 
 -- name: mark_artifact
+-- With the model that answers for it.
+WITH asked AS (
+    UPDATE models SET deleted_at = now()
+    WHERE base_artifact_id = %(id)s AND deleted_at IS NULL AND jsonb_exists(config, 'asked'))
 UPDATE artifacts SET deleted_at = now() WHERE id = %(id)s
 
 -- name: runs_from_artifact
@@ -82,6 +90,9 @@ FROM versions v JOIN runs r ON r.policy_model_id = v.model_id
 WHERE r.id = %(run_id)s AND r.deleted_at IS NULL AND v.id = %(id)s FOR UPDATE OF v
 
 -- name: mark_version
+WITH asked AS (
+    UPDATE models SET deleted_at = now()
+    WHERE base_version_id = %(id)s AND deleted_at IS NULL AND jsonb_exists(config, 'asked'))
 UPDATE versions SET weights_deleted_at = now() WHERE id = %(id)s AND weights_deleted_at IS NULL
 
 -- name: runs_from_version

@@ -76,3 +76,10 @@ DELETE FROM idempotency_keys WHERE (tenant_id, key) IN (
 DELETE FROM journal WHERE group_id IN (
     SELECT j.group_id FROM journal j LEFT JOIN groups g ON g.id = j.group_id
     WHERE g.state IS DISTINCT FROM 'requested' LIMIT %(limit)s)
+
+-- name: asked
+-- Models that were made to ask one version alone: they keep its weights, and the next request makes another.
+UPDATE models SET deleted_at = now() WHERE id = ANY (ARRAY(
+    SELECT id FROM models
+    WHERE deleted_at IS NULL AND jsonb_exists(config, 'asked') AND base_version_id IS NOT NULL
+        AND created_at < now() - interval '1 day' LIMIT %(limit)s))

@@ -1,4 +1,4 @@
-"""The inference engines that the door sends calls to, found by their rows."""
+"""The inference engines that calls of tenants go to, found by their rows. The door and the gateway use them."""
 
 import asyncio
 import logging

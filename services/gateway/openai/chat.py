@@ -1,0 +1,116 @@
+"""A chat completion: the whole answer, or its chunks."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from hone import ids
+from hone.api import inference_pb2
+from hone.text.streaming import TextStream
+from services.gateway.middleware.errors import Away
+from services.gateway.openai import answers, prompts, streams, tool_calls
+from services.gateway.openai.answers import Head, Object, Sample
+from services.gateway.openai.asking import Asked, broken
+from services.gateway.openai.calls import now
+from services.gateway.openai.requests import ChatRequest
+
+KIND, CHUNK = "chat.completion", "chat.completion.chunk"
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat request that is ready for an engine."""
+
+    asked: Asked
+    body: ChatRequest
+    head: Head
+    tools: Sequence[Object]
+    begun: str  # of the answer, where a tool must be called
+    request: inference_pb2.GenerateRequest
+
+    @property
+    def prompt_ids(self) -> Sequence[int]:
+        """The ids of the conversation, and of the beginning of the answer."""
+        return self.request.prompt_ids
+
+    @property
+    def top(self) -> int | None:
+        """How many of the likeliest tokens are shown at each place; None: no log-probs at all."""
+        return (self.body.top_logprobs or 0) if self.body.logprobs else None
+
+
+async def prepared(asked: Asked, body: ChatRequest) -> Chat:
+    """Return a request as an engine takes it. Raises WrongRequest, TooLong."""
+    messages, shown, begun = prompts.conversation(body), prompts.tools(body), prompts.begun(body)
+    prompts.expect_free_form(body)
+    prompts.expect_readable(asked.model, messages, shown)
+    prompt_ids = await asked.text.work(lambda text: prompts.chat_ids(text, messages, shown, begun))
+    most = prompts.room("messages", len(prompt_ids), body.most_tokens, asked.positions)
+    request = prompts.engine_request(
+        asked.model, prompt_ids, body.choices, most, body, asked.reader.stop_ids, body.top_logprobs or 0)
+    return Chat(asked, body, Head(ids.new("chatcmpl"), now(), body.model), shown, begun, request)
+
+
+async def whole(chat: Chat) -> Object:
+    """Return the chat completion. Raises the refusal of the engine, and Away if it breaks off."""
+    made = await chat.asked.asking.calls.whole(chat.asked.session, chat.body.model, chat.request)
+    if any(map(broken, made)):
+        raise Away("The engine broke off.")
+    samples = [await chat.asked.sample(one, chat.prompt_ids, chat.body.stops, one.index) for one in made]
+    spent = answers.usage(len(chat.prompt_ids), sum(len(sample.ids) for sample in samples))
+    more: Object = {"prompt_token_ids": [*chat.prompt_ids]} if chat.body.return_token_ids else {}
+    return chat.head.part(
+        KIND, [_choice(chat, sample) for sample in samples], samples[0].fingerprint, usage=spent, **more)
+
+
+def _choice(chat: Chat, sample: Sample) -> Object:
+    content, calls = tool_calls.read(chat.begun + sample.text, chat.tools) if chat.tools else (sample.text, [])
+    calls = calls[:1] if chat.body.parallel_tool_calls is False else calls
+    logprobs = streams.piece_logprobs(chat.asked.reader, sample, chat.prompt_ids, chat.top)
+    return {**answers.chat_choice(sample, content, calls, logprobs),
+            **answers.extension(sample, bool(chat.body.return_token_ids))}
+
+
+async def events(chat: Chat) -> AsyncGenerator[str]:
+    """Yield the chat completion as server-sent events. Raises the refusal of the engine, and Away if it breaks off."""
+    body, reader, made_tokens = chat.body, chat.asked.reader, 0
+    parallel = body.parallel_tool_calls is not False
+    choices = [ChatStream(chat, index, parallel) for index in range(body.choices)]
+    opened = False
+    async with aclosing(chat.asked.asking.calls.pieces(chat.asked.session, body.model, [chat.request])) as made:
+        async for _, piece in made:
+            if broken(piece):
+                raise Away("The engine broke off.")
+            if not opened:
+                opened = True
+                for choice in choices:
+                    yield choice.opening(chat)
+            stream = choices[piece.index]
+            made_tokens += len(piece.ids)
+            text = stream.text.push(piece.ids, last=bool(piece.finish_reason))
+            sample = await chat.asked.part(piece, text, piece.index)
+            logprobs = streams.piece_logprobs(reader, sample, stream.before, chat.top)
+            stream.advance(piece.ids)
+            for chunk in stream.chunks.of(sample, logprobs, bool(body.return_token_ids)):
+                yield streams.event(chunk)
+    if body.stream_options and body.stream_options.include_usage:
+        yield streams.usage_event(chat.head, CHUNK, len(chat.prompt_ids), made_tokens)
+    yield streams.DONE
+
+
+class ChatStream:
+    """One choice of a stream: its text and its chunks so far."""
+
+    def __init__(self, chat: Chat, index: int, parallel: bool) -> None:
+        self.chunks = streams.ChatChunks(chat.head, index, chat.tools, chat.begun, parallel)
+        self.text = TextStream(chat.asked.reader, chat.prompt_ids)
+        self.before = list(chat.prompt_ids[-16:])
+
+    def opening(self, chat: Chat) -> str:
+        """Return the event that names the role, with the prompt's ids where they are asked for."""
+        more = {"prompt_token_ids": [*chat.prompt_ids]} if chat.body.return_token_ids else {}
+        return streams.event({**self.chunks.opening(), **more})
+
+    def advance(self, ids: Sequence[int]) -> None:
+        """Remember the last ids, which decide how the next token is written."""
+        self.before = [*self.before, *ids][-16:]

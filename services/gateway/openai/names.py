@@ -1,0 +1,140 @@
+"""Names of models in requests: a registered model, a version, a run, `RUN@latest` or `RUN@STEP`.
+
+An engine serves one version of a model and follows the newest. So the newest version of a run is asked under the run's
+own model, and every other version, and every registered model, under a model of its own that nothing trains. It is
+published here at the first request, as the files that are stored already.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from hone import ids
+from hone.store.database import AsyncTransaction, Row
+from hone.text.files import FILES
+from hone.text.rules import TextRules
+from services.gateway.middleware.tenancy import TenantSession
+from services.gateway.openai.refusals import unknown_model
+
+_STEP = re.compile(r"\d{1,9}")
+_PUBLISHED = ("files", "probe", "weights_sha256")
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """What a name stands for."""
+
+    name: str  # as the request gives it
+    model_id: str  # that engines know
+    version_id: str  # that they must serve; empty: the newest
+    shown: Mapping[str, tuple[str, int]]  # the version's id and number that clients see, by the id that engines name
+    positions: int  # of the model
+    vocabulary: int  # number of ids
+    text_files: Mapping[str, Any]  # entries of its manifest, by name
+    lacks: Mapping[str, str] = field(default_factory=dict)  # what its chat template cannot show, with reasons
+    rules: TextRules = field(default_factory=TextRules)
+
+    def with_effort(self, effort: str) -> "AskedModel":
+        """Return the same model with a reasoning effort for its chat template, which may know such a variable."""
+        template = {**self.rules.template, "reasoning_effort": effort}
+        return replace(self, rules=self.rules.model_copy(update={"template": template}))
+
+
+async def find(session: TenantSession, name: str) -> AskedModel:
+    """Return the model that a name stands for. Raises NotFound, with OpenAI's code `model_not_found`."""
+    if not name or "\0" in name or len(name) > 300:
+        raise unknown_model(name, "no name of a model")
+    async with session.transaction() as transaction:
+        run, at, step = name.rpartition("@")
+        if at:
+            return await _at_step(session, transaction, name, run, step)
+        if name.startswith("ver_"):
+            return await _version(session, transaction, name)
+        base = await transaction.one("asked.base", name=name)
+        if base is not None:
+            return await _own_model(session, transaction, base, name, base["origin"], TextRules())
+        return await _at_step(session, transaction, name, name, "latest")
+
+
+async def _at_step(
+    session: TenantSession, transaction: AsyncTransaction, name: str, run: str, step: str,
+) -> AskedModel:
+    """Return the newest version of a run, or the one after a step."""
+    if step != "latest" and not _STEP.fullmatch(step):
+        raise unknown_model(name, f"found {step!r} after the @, expected latest or the number of a step")
+    found = await transaction.all("asked.runs", name=run)
+    if not found:
+        raise unknown_model(name)
+    if found[0]["id"] != run and len(found) > 1:
+        raise unknown_model(name, f"several runs are called {run}: give the run's id")
+    number = None if step == "latest" else int(step)
+    row = await transaction.one("asked.version", model_id=found[0]["model_id"], number=number)
+    if row is None:
+        raise unknown_model(name, "the run has no such version" if number is not None else "it has no version yet")
+    return await _of_run(session, transaction, found[0], row, name, follows=number is None)
+
+
+async def _version(session: TenantSession, transaction: AsyncTransaction, name: str) -> AskedModel:
+    run = await transaction.one("asked.run_of_version", version_id=name)
+    row = await transaction.one("asked.version", model_id=run["model_id"], number=run["number"]) if run else None
+    if run is None or row is None:
+        raise unknown_model(name)
+    return await _of_run(session, transaction, run, row, name, follows=False)
+
+
+async def _of_run(
+    session: TenantSession, transaction: AsyncTransaction, run: Row, row: Row, name: str, follows: bool,
+) -> AskedModel:
+    """Return a version of a run's policy. One that `follows` may be answered by a newer one."""
+    if not row["stored"]:
+        raise unknown_model(name, f"the weights of version {row['shown']} were deleted")
+    origin = await transaction.one("versions.origin", version_id=row["shown"])
+    facts, rules = (origin or {"manifest": {}})["manifest"], TextRules.model_validate(run["chat"] or {})
+    if not row["newest"] or (run["open"] and not follows):
+        return await _own_model(session, transaction, row, name, facts, rules)
+    shown = {row["shown"]: (row["shown"], row["number"])}
+    return _model(name, row["policy_id"], "" if follows else row["shown"], shown, row["manifest"], facts, rules)
+
+
+async def _own_model(
+    session: TenantSession, transaction: AsyncTransaction, row: Row, name: str, facts: Mapping[str, Any],
+    rules: TextRules,
+) -> AskedModel:
+    """Return the model that answers for a registered model or for one version alone. Publish it if there is none."""
+    model_id, version_id = row["model_id"], row["version_id"]
+    if model_id is None:
+        model_id, version_id = await _publish(session, transaction, row)
+    return _model(name, model_id, "", {version_id: (row["shown"], row["number"])}, row["manifest"], facts, rules)
+
+
+async def _publish(session: TenantSession, transaction: AsyncTransaction, row: Row) -> tuple[str, str]:
+    """Add the model and its only version, unless another request just did. Return their ids."""
+    base_id = row["base_artifact_id"] or row["base_version_id"]
+    await transaction.one("asked.lock", base_id=base_id)
+    known = await transaction.one("asked.of_base", base_id=base_id)
+    if known is not None:
+        return known["model_id"], known["version_id"]
+    model_id, version_id = ids.new("model"), ids.new("ver")
+    await transaction.run(
+        "models.add", id=model_id, tenant_id=session.tenant_id, kind="full", base_artifact_id=row["base_artifact_id"],
+        base_version_id=row["base_version_id"], config=Jsonb({"frozen": True, "asked": True}))
+    manifest = {part: row["manifest"][part] for part in _PUBLISHED if part in row["manifest"]}
+    await transaction.run(
+        "versions.add", id=version_id, tenant_id=session.tenant_id, model_id=model_id, seq=0, number=0, parent_id=None,
+        manifest=Jsonb(manifest))
+    await transaction.one("server.notify", channel="versions", payload=model_id)
+    session.about(model_id)
+    return model_id, version_id
+
+
+def _model(
+    name: str, model_id: str, version_id: str, shown: Mapping[str, tuple[str, int]], manifest: Mapping[str, Any],
+    facts: Mapping[str, Any], rules: TextRules,
+) -> AskedModel:
+    files = {file: manifest["files"][file] for file in FILES if file in manifest["files"]}
+    return AskedModel(
+        name, model_id, version_id, shown, int(facts.get("max_positions", 0)), int(facts.get("vocab_size", 0)), files,
+        facts.get("text", {}).get("lacks", {}), rules)

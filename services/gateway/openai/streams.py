@@ -1,0 +1,147 @@
+"""Answers as they are made: chunks of server-sent events. What makes chunks of tokens is pure; the rest sends them."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from starlette.responses import StreamingResponse
+
+from hone.text.model_text import ModelText
+from services.gateway.middleware import errors, openai_errors
+from services.gateway.openai.answers import (
+    Head,
+    Object,
+    Sample,
+    call_id,
+    chat_logprobs,
+    extension,
+    finish,
+    usage,
+)
+from services.gateway.openai.tool_calls import SpokenPieces, Tools, WrittenCall
+
+DONE = "data: [DONE]\n\n"
+KEEP_ALIVE = ": keep-alive\n\n"
+_QUIET_S, _FIRST_S = 10.0, 5.0
+"""Seconds of silence before a comment, and for how long an error may still be answered with a status."""
+_PIECE = 64
+"""Characters of arguments in a chunk."""
+T = TypeVar("T")
+_log = logging.getLogger("hone.gateway")
+
+
+class ChatChunks:
+    """The chunks of one choice of a chat completion."""
+
+    def __init__(self, head: Head, index: int, tools: Tools, begun: str, parallel: bool = True) -> None:
+        self._head, self._index, self._parallel = head, index, parallel
+        self._pieces = SpokenPieces(tools, begun)
+
+    def opening(self) -> Object:
+        """Return the chunk that names the role."""
+        return self._chunk({"role": "assistant", "content": ""}, None, None)
+
+    def of(self, sample: Sample, logprobs: Object | None, with_ids: bool) -> list[Object]:
+        """Return the chunks of new tokens; `sample` has the text that they add."""
+        content, more = self._pieces.push(sample.text), extension(sample, with_ids)
+        ends = sample.finish_reason is not None
+        chunks = list[Object]()
+        if content or logprobs or (with_ids and sample.ids):
+            chunks.append(self._chunk({"content": content}, logprobs, sample, more))
+        if ends:
+            chunks += self._last(sample, more)
+        return chunks
+
+    def _last(self, sample: Sample, more: Object) -> list[Object]:
+        rest, calls = self._pieces.finish()
+        calls = calls if self._parallel else calls[:1]
+        chunks = [self._chunk({"content": rest}, None, sample)] if rest else []
+        for place, call in enumerate(calls):
+            chunks += [self._chunk({"tool_calls": [delta]}, None, sample) for delta in _call_deltas(place, call)]
+        closing = self._chunk({}, None, sample, {**more, "token_ids": []} if "token_ids" in more else more)
+        closing["choices"][0]["finish_reason"] = finish(sample, calls)
+        return [*chunks, closing]
+
+    def _chunk(
+        self, delta: Object, logprobs: Object | None, sample: Sample | None, more: Mapping[str, Any] | None = None
+    ) -> Object:
+        choice = {"index": self._index, "delta": delta, "finish_reason": None, "logprobs": logprobs, **(more or {})}
+        return self._head.part("chat.completion.chunk", [choice], sample.fingerprint if sample else None)
+
+
+def _call_deltas(place: int, call: WrittenCall) -> list[Object]:
+    """Return a tool call in pieces: its name, then its arguments."""
+    first: Object = {"index": place, "id": call_id(), "type": "function",
+                     "function": {"name": call.name, "arguments": ""}}
+    pieces = (call.arguments[start:start + _PIECE] for start in range(0, len(call.arguments), _PIECE))
+    return [first, *({"index": place, "function": {"arguments": piece}} for piece in pieces)]
+
+
+def piece_logprobs(text: ModelText, sample: Sample, before: Sequence[int], top: int | None) -> Object | None:
+    """Return the log-probs of a chunk's tokens; None where they are not asked for, or where there are none."""
+    return None if top is None or not sample.ids else chat_logprobs(text, sample, before, top)
+
+
+def event(data: Object) -> str:
+    """Return a server-sent event with an object."""
+    return f"data: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+def usage_event(head: Head, kind: str, prompt: int, completion: int) -> str:
+    """Return the event that counts the tokens of a stream."""
+    return event(head.part(kind, [], None, usage=usage(prompt, completion)))
+
+
+async def answer(events: AsyncGenerator[str]) -> StreamingResponse:
+    """Return the response with these events. An error that comes soon is raised, so that it has a status."""
+    begun = _quiet(events)
+    try:
+        first = await anext(begun)
+    except BaseException:
+        await begun.aclose()
+        raise
+    return StreamingResponse(_sent(first, begun), media_type="text/event-stream",
+                             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+
+async def _sent(first: str, rest: AsyncGenerator[str]) -> AsyncIterator[str]:
+    async with aclosing(rest):
+        yield first
+        try:
+            async for text in rest:
+                yield text
+        except Exception as error:
+            refused = errors.refusal(error)
+            if refused.status_code >= 500:
+                _log.warning("a stream ends early: %s", refused.detail)
+            problems = refused.problems if isinstance(refused, errors.Refusal) else []
+            code = refused.code if isinstance(refused, errors.Refusal) else None
+            yield event({"error": openai_errors.error(refused.status_code, str(refused.detail), problems, code)})
+
+
+async def _quiet(events: AsyncGenerator[str]) -> AsyncGenerator[str]:
+    """Yield the events, and a comment after each silence, which keeps proxies from closing the connection."""
+    waiting: asyncio.Future[str] | None = None
+    quiet_s = _FIRST_S
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(events))
+            done, _ = await asyncio.wait([waiting], timeout=quiet_s)
+            quiet_s = _QUIET_S
+            if not done:
+                yield KEEP_ALIVE
+                continue
+            finished, waiting = waiting, None
+            try:
+                text = finished.result()
+            except StopAsyncIteration:
+                return
+            yield text
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        await events.aclose()

@@ -1,0 +1,61 @@
+"""A run answers OpenAI's client while it trains and afterwards, by each of its names, and is no worse for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.acceptance import toy
+from tests.acceptance.scene import Scene, wait_for
+
+STEPS = 12
+ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "sort 3 1 2"}], "max_tokens": 60, "seed": 3}
+
+
+@pytest.fixture
+def client(plain: Scene) -> Any:
+    record = plain.stack.record()
+    return openai.OpenAI(base_url=f"{record.gateway_url}/v1", api_key=record.api_key, max_retries=0, timeout=60)
+
+
+def test_a_run_answers_while_it_trains_and_by_its_steps_afterwards(
+    plain: Scene, client: Any, bases: Callable[..., Path]
+) -> None:
+    plain.client.upload_model("asked", bases(steps=90, careless=0.5))
+    run = plain.client.create_run(toy.spec("asked-run", "asked", STEPS))
+    wait_for("a step", lambda: plain.committed(run.id), 120)
+    seen = set[int]()
+    while plain.client.run(run.id).state == "running":
+        chunks = list(client.chat.completions.create(model="asked-run@latest", stream=True, **ASK))
+        assert chunks[-1].choices[0].finish_reason in ("stop", "length")
+        seen.add(chunks[-1].choices[0].policy_version)
+        before = client.chat.completions.create(model=f"{run.id}@0", **ASK)
+        assert before.choices[0].policy_version == 0
+    plain.finished(run.id)
+    assert len(seen) > 1, "later answers are those of later versions"
+    newest = client.chat.completions.create(model=run.id, **ASK)
+    assert newest.choices[0].policy_version == STEPS
+    assert newest.system_fingerprint == plain.client.run(run.id).version_id
+    named = [client.chat.completions.create(model=name, **ASK).choices[0].message.content for name in (
+        f"asked-run@{STEPS}", str(newest.system_fingerprint))]
+    assert named == [newest.choices[0].message.content] * 2
+    base = client.chat.completions.create(model="asked", **ASK).choices[0].message.content
+    assert base == client.chat.completions.create(model=f"{run.id}@0", **ASK).choices[0].message.content
+    for wrong in (f"asked-run@{STEPS + 1}", "asked-run@soon", "nothing@latest", "ver_nothing"):
+        with pytest.raises(openai.NotFoundError):
+            client.chat.completions.create(model=wrong, **ASK)
+    used = plain.client.usage(by="key").data
+    assert any(one.amounts.get("prompt_tokens") for one in used if one.id), "tokens of answers are counted to the key"
+
+
+def test_a_model_that_was_asked_can_be_deleted_with_its_run(
+    plain: Scene, client: Any, bases: Callable[..., Path]
+) -> None:
+    plain.client.upload_model("asked-once", bases(steps=90, careless=0.5))
+    client.chat.completions.create(model="asked-once", **ASK)
+    plain.client.delete_model("asked-once")
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(model="asked-once", **ASK)
+    wait_for("the end of the deletion", lambda: plain.client.deletion("asked-once").state == "deleted", 60)
