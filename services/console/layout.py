@@ -11,7 +11,7 @@ from services.console.widgets.markup import Markup, html, join, link, tag
 
 PLACES = {
     "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"),
-    "a": ("Graders", "/graders"), "s": ("Services", "/services"),
+    "p": ("Playground", "/playground"), "a": ("Graders", "/graders"), "s": ("Services", "/services"),
     "u": ("Usage", "/usage"), "k": ("Admin", "/admin"),
 }
 """Key after `g` -> title and path."""

@@ -1,7 +1,7 @@
 """The part of the SDK's client that asks models. Programs that speak OpenAI's protocol use their client instead."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -19,6 +19,7 @@ class SaidToken(Resource):
 
     token: str
     logprob: float
+    id: int | None = None  # with return_token_ids
 
 
 class ChatPiece(Resource):
@@ -34,7 +35,7 @@ class ChatPiece(Resource):
 class Asking(Requests):
     """Methods that ask models. They need a key with the scope run."""
 
-    def chat(self, model: str, messages: Sequence[Mapping[str, Any]], **options: Any) -> Iterator[ChatPiece]:
+    def chat(self, model: str, messages: Sequence[Mapping[str, Any]], **options: Any) -> Generator[ChatPiece]:
         """Yield a model's answer to a conversation as it is made; `options` are fields of OpenAI's request.
 
         `model` is a registered model, a version, a run, RUN@latest or RUN@STEP. Raises HoneError, also in the middle.
@@ -61,8 +62,10 @@ def _piece(response: httpx.Response, data: str) -> ChatPiece:
             raise errors.Away({"title": "Away", "detail": str(chunk["error"]["message"])})
         choice = (chunk["choices"] or [{}])[0]
         logprobs = (choice.get("logprobs") or {}).get("content") or []
+        ids = choice.get("token_ids") or [None] * len(logprobs)
         return ChatPiece(
-            text=(choice.get("delta") or {}).get("content") or "", tokens=[SaidToken(**one) for one in logprobs],
+            text=(choice.get("delta") or {}).get("content") or "",
+            tokens=[SaidToken(**one, id=id) for one, id in zip(logprobs, ids, strict=True)],
             finish_reason=choice.get("finish_reason"), version=chunk.get("system_fingerprint"),
             completion_tokens=(chunk.get("usage") or {}).get("completion_tokens"))
     except (ValueError, LookupError, TypeError, AttributeError) as error:

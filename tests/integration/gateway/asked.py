@@ -63,8 +63,9 @@ class AskedStack:
 @contextmanager
 def running(
     postgres: TestDatabase, home: Path, more: dict[str, str] | None = None, engine: str = "native",
+    gateway_port: int | None = None,
 ) -> Iterator[AskedStack]:
-    """Start the gateway and one engine. `more` are settings of both."""
+    """Start the gateway, one engine and the value service. `more` are settings of all."""
     port, value_port = ports.pick(2)
     shared = {"HONE_VALUE_ADDRESS": f"127.0.0.1:{value_port}",
               "HONE_ENGINE_MAX_TOKENS": str(POSITIONS), "HONE_MODEL_ROOT": str(home.parent), "HONE_ENGINE": engine,
@@ -78,7 +79,7 @@ def running(
         python = sys.executable if engine == "native" else interpreters.python("inference", variables)
         children.start("inference", [python, "-m", "services.inference"], env=variables)
         children.start("value", [sys.executable, "-m", "services.value"], env=variables)
-        gateway = serve(children, postgres, variables["HONE_OBJECTS_URL"], shared)
+        gateway = serve(children, postgres, variables["HONE_OBJECTS_URL"], shared, gateway_port)
         children.wait("value", lambda: ports.answers(f"127.0.0.1:{value_port}"), timeout_s=60)
         children.wait("inference", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=180)
         yield AskedStack(gateway, children, postgres, f"127.0.0.1:{port}")
