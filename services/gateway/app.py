@@ -43,6 +43,7 @@ from services.gateway.routes import (
     health,
     keys,
     models,
+    outcomes,
     quotas,
     runs,
     tenants,
@@ -51,8 +52,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, collections, trajectories, grades, exports, models, chat, datasets, uploads, deletions, catalog,
-          usage, quotas, keys, tenants, audit, health, documentation)
+ROUTES = (runs, events, collections, outcomes, trajectories, grades, exports, models, chat, datasets, uploads,
+          deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -18,8 +18,8 @@ SERVICE = value_pb2.DESCRIPTOR.services_by_name["ValueService"].full_name
 async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal."""
     database = AsyncDatabase(chosen.database_url)
+    value = Value(database, chosen.value)
     await database.open()
-    value = Value(database)
     try:
         await serve(chosen.addresses.value, SERVICE, chosen.stack_token,
                     lambda server: value_pb2_grpc.add_ValueServiceServicer_to_server(value, server), Tenancy(database),

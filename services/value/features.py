@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hone.algorithms.inputs import Floats
-from hone.algorithms.value import hashed
+from hone.algorithms.value.model import ValueModel
+from hone.models.embedders import Embedder
 from hone.store.database import AsyncDatabase, Row
 from hone.text.conversation import clipped_prompt
 
@@ -17,10 +18,10 @@ MOST_KEPT = 16_384
 
 
 class Features:
-    """The features of prompts, as one embedder makes them."""
+    """The features of prompts, as one embedder and the adapter of one model make them."""
 
-    def __init__(self, database: AsyncDatabase) -> None:
-        self._database, self.version = database, hashed.NAME
+    def __init__(self, database: AsyncDatabase, embedder: Embedder, model: ValueModel) -> None:
+        self._database, self._embedder, self._model, self.version = database, embedder, model, model.version
         self._kept: OrderedDict[bytes, Floats] = OrderedDict()  # by the digest of the text
 
     async def of_rows(self, run_id: str, rows: Sequence[Row]) -> Floats:
@@ -40,9 +41,12 @@ class Features:
         digests = [hashlib.sha256(text.encode()).digest() for text in clipped]
         known = {digest: self._kept[digest] for digest in digests if digest in self._kept}
         missing = {digest: text for digest, text in zip(digests, clipped, strict=True) if digest not in known}
-        found = dict(zip(missing, await asyncio.to_thread(hashed.embed, list(missing.values())), strict=True))
+        found = dict(zip(missing, await asyncio.to_thread(self._made, list(missing.values())), strict=True))
         self._keep(found)
         return _stacked([known[digest] if digest in known else found[digest] for digest in digests])
+
+    def _made(self, texts: Sequence[str]) -> Floats:
+        return self._model.features(self._embedder.encode(texts))
 
     def _keep(self, found: Mapping[bytes, Floats]) -> None:
         self._kept.update({digest: features.astype(np.float32) for digest, features in found.items()})

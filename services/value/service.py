@@ -3,13 +3,18 @@
 import asyncio
 from typing import Any
 
-from hone.algorithms.value import hashed
+from hone.algorithms.value.heads import missing
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
+from hone.models import embedders
+from hone.models.embedders import Embedder
 from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
+from hone.spec.problems import Invalid, Problem
+from hone.spec.settings import ValueSettings
 from hone.store.database import AsyncDatabase
 from hone.text.conversation import clipped_prompt
+from services.value import models
 from services.value.allocation import Allocator
 from services.value.features import Features
 from services.value.prediction import MOST_PROMPTS, Predictor
@@ -18,9 +23,14 @@ from services.value.prediction import MOST_PROMPTS, Predictor
 class Value(value_pb2_grpc.ValueServiceServicer):
     """Reads outcomes and steps. It writes nothing but the features of prompts, which it keeps."""
 
-    def __init__(self, database: AsyncDatabase) -> None:
-        self._database, self._allocator = database, Allocator(database)
-        self._predictor = Predictor(database, Features(database))
+    def __init__(self, database: AsyncDatabase, settings: ValueSettings) -> None:
+        """Raises Invalid for an embedder, model or head that cannot be had."""
+        if lacking := missing(settings.head):
+            raise Invalid([Problem("HONE_VALUE_HEAD", settings.head, lacking)])
+        self._database, self._allocator, own = database, Allocator(database), embedders.chosen(settings)
+        self._embedders: dict[str, Embedder] = {one.name: one for one in (embedders.Hashed(), own)}
+        self._own, model = own.name, models.chosen(settings, own.name)
+        self._predictor = Predictor(database, Features(database, own, model), settings.head, model.ridge)
 
     async def AllocateRollouts(
             self, request: value_pb2.AllocateRolloutsRequest, context: Any) -> value_pb2.AllocateRolloutsResponse:
@@ -42,15 +52,17 @@ class Value(value_pb2_grpc.ValueServiceServicer):
 
     async def Embed(self, request: value_pb2.EmbedRequest, context: Any) -> value_pb2.EmbedResponse:
         """Return the vectors of texts."""
-        if request.model not in ("", hashed.NAME):
-            raise InvalidField("model", request.model, hashed.NAME)
+        embedder = self._embedders.get(request.model or self._own)
+        if embedder is None:
+            raise InvalidField("model", request.model, f"one of {', '.join(self._embedders)}")
         if not 0 < len(request.texts) <= MOST_PROMPTS:
             raise InvalidField("texts", f"{len(request.texts)} texts", f"1 to {MOST_PROMPTS}")
         texts = [clipped_prompt(text) for text in request.texts]
-        vectors = await asyncio.to_thread(hashed.embed, texts)
-        return value_pb2.EmbedResponse(model=hashed.NAME, embeddings=[
-            value_pb2.Embedding(values=vector, tokens=hashed.tokens(text))
-            for text, vector in zip(texts, vectors, strict=True)])
+        found = await asyncio.to_thread(embedder.encode, texts)
+        tokens = [len(text.split()) for text in texts] if found.tokens is None else found.tokens
+        return value_pb2.EmbedResponse(model=embedder.name, embeddings=[
+            value_pb2.Embedding(values=vector, tokens=count)
+            for vector, count in zip(found.vectors, tokens, strict=True)])
 
     async def _baselines(self, request: value_pb2.BaselineRequest) -> dict[str, dict[str, Any]]:
         with outage.reported():

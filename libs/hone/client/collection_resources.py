@@ -1,4 +1,4 @@
-"""Resources of what a run gathered while it trained."""
+"""Resources of what a run gathered while it trained: collections, and outcomes by prompt."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,3 +22,22 @@ class CollectionItem(Resource):
 
     id: str
     body: Mapping[str, Any]
+
+
+class PromptOutcome(Resource):
+    """What a run's policy achieved on a prompt in one group. `id` is the group's.
+
+    `score` is the mean over the `samples` that have one. `step` is the one that the group was requested for, of an
+    evaluation the last committed one. `version_id` is the version that sampled, if the group named it.
+    """
+
+    id: int
+    purpose: str
+    step: int
+    series: str
+    source: str
+    task_hash: str
+    version_id: str | None = None
+    samples: int
+    score: float
+    prompt: str | None = None

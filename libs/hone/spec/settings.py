@@ -117,6 +117,22 @@ class TrainerSettings(Strict):
         return chosen
 
 
+class ValueSettings(Strict):
+    """How the value service predicts success (docs/value.md)."""
+
+    embedder: Literal["auto", "hashed", "minilm", "openai"] = Field(
+        "auto", description="What turns prompts into vectors: hashed needs no model, minilm is a sentence encoder of "
+        "the extra value, openai an endpoint; auto is minilm where it is installed, else hashed.")
+    embeddings_url: str = Field(
+        "", description="OpenAI-compatible URL with /embeddings, such as http://host:8000/v1; for openai only.")
+    embeddings_model: str = Field("", description="Name of the endpoint's model.")
+    embeddings_key: str = Field("", description="API key of the endpoint.")
+    model: Path | None = Field(
+        None, description="Value model that `hone value train` made for this embedder; without it the shipped one.")
+    head: Literal["ridge", "knn", "tabpfn"] = Field(
+        "ridge", description="What is fitted to a policy's outcomes; tabpfn needs the package of that name.")
+
+
 class VllmSettings(Strict):
     """How vLLM serves; read only if the engine is vLLM."""
 
@@ -253,6 +269,7 @@ class Settings(Strict):
     engine: EngineSettings = EngineSettings()
     chat: ChatSettings = ChatSettings()
     trainer: TrainerSettings = TrainerSettings()
+    value: ValueSettings = ValueSettings()
     vllm: VllmSettings = VllmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     retention: RetentionSettings = RetentionSettings()
@@ -291,8 +308,8 @@ class Settings(Strict):
 
 _PATTERNS = {
     "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "chat": "HONE_CHAT_{}",
-    "trainer": "HONE_TRAINER_{}",
-    "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}", "retention": "HONE_KEEP_{}"}
+    "trainer": "HONE_TRAINER_{}", "value": "HONE_VALUE_{}", "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}",
+    "retention": "HONE_KEEP_{}"}
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 
 OTHER_VARIABLES = frozenset({

@@ -32,6 +32,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/{run_id}/checkpoints": "read",
     "GET /v1/runs/{run_id}/collections": "read",
     "GET /v1/runs/{run_id}/collections/{name}": "read",
+    "GET /v1/runs/{run_id}/outcomes": "read",
     "GET /v1/runs/{run_id}/trajectories": "read",
     "GET /v1/runs/{run_id}/trajectories/{group_id}/{index}": "read",
     "GET /v1/runs/{run_id}/trajectories/{group_id}/{index}/tokens": "read",

@@ -141,3 +141,28 @@ def test_engines_show_a_tenant_its_own_models(
     [engine] = hone.engines()
     assert [(one.run_id, one.number, one.generated_tokens) for one in engine.models] == [(seeded.run.id, 2, 12)]
     assert [one.models for one in other.engines()] == [[]]
+
+
+def test_outcomes_are_listed_group_by_group_with_their_prompts(
+    hone: Client, other: Client, seeded: Seeded, postgres: TestDatabase,
+) -> None:
+    run = seeded.run.id
+    before = list(every(hone.outcomes, run_id=run))
+    with Connection.connect(postgres.owner_url) as connection:
+        for number, scores in ((9001, [1.0, 0.0, None]), (9002, [None])):
+            [(group,)] = connection.execute(
+                "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id,"
+                " state, deadline) SELECT tenant_id, id, 'eval', %s, 3, 'ab', '{}', policy_model_id, 'used', now()"
+                " FROM runs WHERE id = %s RETURNING id", [number, run]).fetchall()
+            for index, score in enumerate(scores):
+                connection.execute(
+                    "INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens,"
+                    " completion_tokens, finish_reason, status, score) SELECT %s, %s, tenant_id, id, '', 0, 1, 1,"
+                    " 'stop', 'ok', %s FROM runs WHERE id = %s", [group, index, score, run])
+        connection.execute("INSERT INTO prompts (run_id, task_hash, tenant_id, text)"
+                           " SELECT id, 'ab', tenant_id, 'Sort.' FROM runs WHERE id = %s", [run])
+    assert list(every(hone.outcomes, run_id=run, limit=1))[:-1] == before
+    [found] = hone.outcomes(run, purpose="eval", step=3, prompt="ab").data
+    assert (found.task_hash, found.samples, found.score, found.prompt) == ("ab", 2, 0.5, "Sort.")
+    with pytest.raises(client_errors.NotFound):
+        other.outcomes(run)

@@ -6,6 +6,7 @@ import pytest
 
 from hone.api.value_pb2 import AllocateRolloutsRequest
 from hone.rpc.errors import InvalidField
+from hone.spec.settings import ValueSettings
 from hone.store.database import AsyncDatabase
 from services.value.service import Value
 
@@ -13,7 +14,7 @@ from services.value.service import Value
 async def allocate(**fields: Any) -> list[int]:
     request = AllocateRolloutsRequest(**{"method": "uniform", "task_hashes": ["a"], "budget": 8, **fields})
     no_database = cast(AsyncDatabase, None)
-    return list((await Value(no_database).AllocateRollouts(request, None)).rollouts)
+    return list((await Value(no_database, ValueSettings()).AllocateRollouts(request, None)).rollouts)
 
 
 @pytest.mark.parametrize(("tasks", "budget", "rollouts"), [

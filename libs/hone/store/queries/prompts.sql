@@ -48,3 +48,17 @@ WHERE run_id = %(run_id)s AND task_hash = ANY (%(task_hashes)s::text[])
 UPDATE prompts p SET features_by = %(by)s, features = made.features
 FROM unnest(%(task_hashes)s::text[], %(features)s::bytea[]) AS made (task_hash, features)
 WHERE p.run_id = %(run_id)s AND p.task_hash = made.task_hash AND p.features_by IS DISTINCT FROM %(by)s
+
+-- name: outcomes
+-- Recorded groups of a run with a score, in the order of their ids.
+SELECT g.id, g.purpose, g.step, g.series, g.source, g.task_hash, g.version_id, found.samples, found.score,
+    p.text AS prompt
+FROM groups g
+JOIN LATERAL (
+    SELECT count(*) AS samples, avg(t.score ORDER BY t.index) AS score FROM trajectories t
+    WHERE t.group_id = g.id AND t.score > '-Infinity' AND t.score < 'Infinity') found ON found.samples > 0
+LEFT JOIN prompts p ON p.run_id = g.run_id AND p.task_hash = g.task_hash
+WHERE g.run_id = %(run_id)s AND g.id > %(after)s AND g.state = 'used' AND g.kind = 'generate'
+  AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s) AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(task_hash)s::text IS NULL OR g.task_hash = %(task_hash)s)
+ORDER BY g.id LIMIT %(limit)s
