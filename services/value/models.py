@@ -5,7 +5,7 @@ from importlib.resources import as_file, files
 from hone.algorithms.value import model
 from hone.algorithms.value.model import NoValueModel, ValueModel
 from hone.spec.problems import Invalid, Problem
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 
 
 def chosen(settings: ValueSettings, embedder: str) -> ValueModel:

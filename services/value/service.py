@@ -11,7 +11,7 @@ from hone.models.embedders import Embedder
 from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
 from hone.spec.problems import Invalid, Problem
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 from hone.store.database import AsyncDatabase
 from hone.text.conversation import clipped_prompt
 from services.value import models

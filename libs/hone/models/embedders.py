@@ -13,7 +13,7 @@ from hone.models import sentence_encoder
 from hone.models.sentence_encoder import SentenceEncoder
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid, Problem
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 
 _AT_ONCE, _TIMEOUT_S = 128, 30.0
 

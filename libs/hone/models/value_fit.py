@@ -21,7 +21,7 @@ from hone.algorithms.value.model import Encoded, Kind, ValueModel, save
 from hone.models import embedders
 from hone.models.embedders import Embedder
 from hone.models.value_training import Training, train
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 
 HELD_OUT = 5
 """One policy in this many is not trained on, but predicted, where there are as many."""

@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from hone.spec import destinations, memory, variables
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
+from hone.spec.value_settings import ValueSettings
 
 
 class Addresses(Strict):
@@ -115,22 +116,6 @@ class TrainerSettings(Strict):
             raise ValueError(f"expected 1 rank on cpu beside HONE_TRAINER_THREADS {info.data['threads']}: each rank "
                              "computes one micro-batch at a time")
         return chosen
-
-
-class ValueSettings(Strict):
-    """How the value service predicts success (docs/value.md)."""
-
-    embedder: Literal["auto", "hashed", "minilm", "openai"] = Field(
-        "auto", description="What turns prompts into vectors: hashed needs no model, minilm is a sentence encoder of "
-        "the extra value, openai an endpoint; auto is minilm where it is installed, else hashed.")
-    embeddings_url: str = Field(
-        "", description="OpenAI-compatible URL with /embeddings, such as http://host:8000/v1; for openai only.")
-    embeddings_model: str = Field("", description="Name of the endpoint's model.")
-    embeddings_key: str = Field("", description="API key of the endpoint.")
-    model: Path | None = Field(
-        None, description="Value model that `hone value train` made for this embedder; without it the shipped one.")
-    head: Literal["ridge", "knn", "tabpfn"] = Field(
-        "ridge", description="What is fitted to a policy's outcomes; tabpfn needs the package of that name.")
 
 
 class VllmSettings(Strict):

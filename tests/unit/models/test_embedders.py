@@ -14,7 +14,7 @@ from hone.algorithms.value.model import ValueModel, save
 from hone.models import embedders, sentence_encoder
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 from services.value import models
 
 

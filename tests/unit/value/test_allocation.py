@@ -6,7 +6,7 @@ import pytest
 
 from hone.api.value_pb2 import AllocateRolloutsRequest
 from hone.rpc.errors import InvalidField
-from hone.spec.settings import ValueSettings
+from hone.spec.value_settings import ValueSettings
 from hone.store.database import AsyncDatabase
 from services.value.service import Value
 
