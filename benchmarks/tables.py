@@ -99,6 +99,21 @@ def door(results: Sequence[Result]) -> str:
     return markdown(("way of a call", "p50, ms", "p99, ms"), rows)
 
 
+def asking(results: Sequence[Result]) -> str:
+    """Three tables: what REST adds to a call, streams at once, and a run's step beside clients that chat."""
+    [figures] = results
+    calls = markdown(
+        ("one request at a time", "at the engine: p50 (p99), ms", "over REST", "added"),
+        [(name, *(_quantiles(one[way]) for way in ("engine", "rest", "added"))) for name, one in figures["calls"].items()])
+    at_once = figures["streams"]
+    streams = markdown(("64 streams at once, tokens a second", "at the engine", "over REST", "ratio"), [
+        ("", f"{at_once['engine']:.0f}", f"{at_once['rest']:.0f}", f"{at_once['ratio']:.2f}")])
+    beside = markdown(("16 clients", "a toy step", "ratio", "tokens a second of the clients"), [
+        (name, milliseconds(one["step_s"]), f"{one['ratio']:.2f}", f"{one['tokens_a_second']:.0f}")
+        for name, one in figures["beside"].items()])
+    return f"{calls}\n\n{streams}\n\n{beside}"
+
+
 def fairness(results: Sequence[Result]) -> str:
     """A tenant's step alone, and beside the flood of another."""
     rows = [(str(result["flood"]), milliseconds(result["alone_s"]), milliseconds(result["beside_s"]),
@@ -261,6 +276,7 @@ TABLES: Mapping[str, Table] = {
     "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
     "door": Table(("door",), "python -m benchmarks.door", door),
+    "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),

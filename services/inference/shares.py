@@ -1,14 +1,21 @@
-"""How much of an engine callers from outside get while training runs sample: requests of tenants, beside those of runs.
+"""How much of an engine callers from outside get while runs train: requests of tenants, beside those of runs.
 
-Nobody from outside is slowed while no run samples. While one does, an engine that runs and callers both ask has at most
-a share of its sequences from outside, and engines that only callers ask get that share of the engines' time.
+While no run is about, nobody is slowed. While one is, steps that only callers from outside need take at most a share of
+the time: the cores are left to a trainer beside the engine. In steps that runs need as well, at most that share of the
+sequences is from outside.
 """
 
 
+import math
+import time
+from collections.abc import Callable
+
 from services.inference.requests import Request
 
-_MOST_CREDIT_S = 0.5
-"""Most time that engines without runs may have left from before: nobody saves up for long."""
+ABOUT_S = 10.0
+"""Seconds after its last sample for which a run is about: its trainer computes meanwhile."""
+_MOST_LEFT_S = 0.05
+"""Most time that may be left from before: nobody saves up for long."""
 
 
 def from_outside(request: Request) -> bool:
@@ -22,22 +29,30 @@ def most_guests(runs: int, share: float) -> int:
 
 
 class TimeShare:
-    """The time of engines that only callers from outside ask, as a share of the time of all."""
+    """The time of steps that only callers from outside need, as a share of all time while runs are about."""
 
-    def __init__(self, share: float) -> None:
-        self._share = share
-        self._credit_s = 0.0
+    def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._share, self._clock = share, clock
+        self._left_s, self._seen = _MOST_LEFT_S, clock()
+        self._run_at = -math.inf  # when a run last sampled
 
-    def spend(self, seconds: float, for_runs: bool) -> None:
-        """Note the time of a step. Time for runs gives time to others."""
-        earned = seconds * self._share / (1 - self._share) if for_runs else -seconds
-        self._credit_s = min(_MOST_CREDIT_S, self._credit_s + earned)
+    def note_run(self) -> None:
+        """A run samples now."""
+        self._run_at = self._clock()
 
-    def forgive(self) -> None:
-        """No run samples: what was spent meanwhile counts no more."""
-        self._credit_s = max(0.0, self._credit_s)
+    def spend(self, seconds: float) -> None:
+        """Note the time of a step that only callers from outside need."""
+        self._refill()
+        self._left_s -= seconds
 
     @property
-    def left(self) -> bool:
-        """Whether an engine that only callers from outside ask may take a step now."""
-        return self._credit_s > 0
+    def wait_s(self) -> float:
+        """Seconds until such a step may be taken: 0 for now."""
+        self._refill()
+        about = self._clock() - self._run_at < ABOUT_S
+        return max(0.0, -self._left_s / self._share) if about else 0.0
+
+    def _refill(self) -> None:
+        now = self._clock()
+        self._left_s = min(_MOST_LEFT_S, self._left_s + self._share * (now - self._seen))
+        self._seen = now

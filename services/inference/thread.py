@@ -26,6 +26,8 @@ class EngineThread:
         """`guest_share`: see services.inference.shares."""
         self._loop = loop
         self._of_runs = Counter[Engine]()  # requests of runs whose last answer is still to come
+        self._of_guests = Counter[Engine]()  # requests from outside, likewise
+        self._offers = Counter[Engine]()  # versions that are not taken over or refused yet
         self._guests = TimeShare(guest_share)
         self._jobs: deque[Callable[[], object]] = deque()
         self._wake = threading.Event()
@@ -60,9 +62,14 @@ class EngineThread:
         """
         verdict: asyncio.Future[Verdict] = self._loop.create_future()
 
+        def settle(found: Verdict) -> None:
+            self._offers[engine] -= 1
+            self._on_loop(_resolve, verdict, found)
+
         def offer() -> None:
             self._stepped.setdefault(engine)
-            engine.offer(version, lambda found: self._on_loop(_resolve, verdict, found))
+            self._offers[engine] += 1
+            engine.offer(version, settle)
 
         self.post(offer)
         return await verdict
@@ -71,7 +78,8 @@ class EngineThread:
         """Step an engine no more, and close it."""
         def close() -> None:
             self._stepped.pop(engine, None)
-            self._of_runs.pop(engine, None)
+            for counted in (self._of_runs, self._of_guests, self._offers):
+                counted.pop(engine, None)
             engine.close()
 
         self.post(close)
@@ -83,7 +91,7 @@ class EngineThread:
         """
         self._sinks[request] = sink
         self._engines[request] = engine
-        self._of_runs[engine] += not from_outside(request)
+        self._counted(request)[engine] += 1
         self.post(lambda: self._submit(engine, request))
 
     def has_requests(self, engine: Engine) -> bool:
@@ -139,26 +147,31 @@ class EngineThread:
                 self._busy_since = time.monotonic()
                 self._jobs.popleft()()
             busy = [engine for engine in self._stepped if engine.has_work]
-            if not busy:
+            now = [engine for engine in busy if not self._for_guests(engine) or not self._guests.wait_s]
+            if not now:
                 self._busy_since = None
-                self._wake.wait()
+                self._wake.wait(self._guests.wait_s if busy else None)
                 self._wake.clear()
-            for engine in self._in_turn(busy):
+            for engine in now:
                 self._step(engine)
 
-    def _in_turn(self, busy: list[Engine]) -> list[Engine]:
-        """Return the engines to step now: all, or while runs sample only theirs if the others have used their share."""
-        of_runs = [engine for engine in busy if self._of_runs[engine]]
-        if not of_runs:
-            self._guests.forgive()
-        return busy if not of_runs or self._guests.left else of_runs
+    def _for_guests(self, engine: Engine) -> bool:
+        """Whether only callers from outside need an engine's next step."""
+        return self._of_guests[engine] > 0 and not self._of_runs[engine] and not self._offers[engine]
+
+    def _counted(self, request: Request) -> Counter[Engine]:
+        return self._of_guests if from_outside(request) else self._of_runs
 
     def _step(self, engine: Engine) -> None:
         began = self._busy_since = time.monotonic()
+        for_guests = self._for_guests(engine)
         serving = engine.version_id  # an engine without a version is being built, which does not count as computing
         answers = engine.step()
         taken = time.monotonic() - began
-        self._guests.spend(taken, for_runs=self._of_runs[engine] > 0)
+        if self._of_runs[engine]:
+            self._guests.note_run()
+        if for_guests:
+            self._guests.spend(taken)
         if serving:
             engine.computed_s += taken
         self._deliver(answers)
@@ -176,7 +189,7 @@ class EngineThread:
             sink = self._sinks[answer.request]
             if answer.done:
                 del self._sinks[answer.request]
-                self._of_runs[self._engines.pop(answer.request)] -= not from_outside(answer.request)
+                self._counted(answer.request)[self._engines.pop(answer.request)] -= 1
             sink(answer)
 
     def _on_loop(self, function: Callable[..., object], *arguments: Any) -> None:

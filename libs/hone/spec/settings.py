@@ -63,8 +63,8 @@ class EngineSettings(Strict):
     slots: int = Field(256, ge=1, description="Sequences that an engine decodes at a time.")
     guest_share: float = Field(
         0.25, gt=0, le=0.9, description="Share of an engine that requests from outside of runs get, of REST and of the "
-        "door, while runs sample: of its sequences, and of the time of engines that no run asks. While no run samples "
-        "they get all.")
+        "door, while a run has sampled in the last ten seconds: of the sequences beside the run's, and of the time "
+        "when the run has none. Else they get all.")
     threads: int = Field(
         1, ge=1, description="Threads that an engine computes with. More are faster only on cores that are idle.")
     max_tokens: int = Field(

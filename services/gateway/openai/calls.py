@@ -8,9 +8,9 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
@@ -29,8 +29,14 @@ from services.gateway.openai.refusals import Busy, of_service, unknown_model
 DEADLINE_S = 600.0
 """Seconds that a request may take, the loading of its model included: as long as OpenAI's clients wait."""
 
+QUIET_S = 5.0
+"""Seconds without a token after which a stream says that it goes on."""
+
 Made = tuple[int, trajectory_pb2.Completion]
 """The place of a request among those of one body, and new tokens of one of its samples."""
+
+
+T = TypeVar("T")
 
 
 class ChatShare:
@@ -112,20 +118,25 @@ class EngineCalls:
 
     async def pieces(
         self, session: TenantSession, name: str, requests: Sequence[inference_pb2.GenerateRequest]
-    ) -> AsyncGenerator[Made]:
-        """Yield the tokens of all requests as they are made. Raises the refusal of the engine."""
+    ) -> AsyncGenerator[list[Made]]:
+        """Yield the tokens of all requests as they are made, all that are there at a time; none after each silence.
+
+        Raises the refusal of the engine.
+        """
         queue: asyncio.Queue[Made | Exception | None] = asyncio.Queue()
         tasks = [asyncio.create_task(self._stream(session, name, place, request, queue))
                  for place, request in enumerate(requests)]
         try:
             running = len(tasks)
             while running:
-                found = await queue.get()
-                if isinstance(found, Exception):
-                    raise found
-                running -= found is None
-                if found is not None:
-                    yield found
+                together = list[Made]()
+                for found in await _waiting(queue):
+                    if isinstance(found, Exception):
+                        raise found
+                    running -= found is None
+                    together += [] if found is None else [found]
+                if together or running:
+                    yield together
         finally:
             for task in tasks:
                 task.cancel()
@@ -173,6 +184,17 @@ class EngineCalls:
             yield
         finally:
             self._engines.calls[address] -= 1
+
+
+async def _waiting(queue: "asyncio.Queue[T]") -> list[T]:
+    """Return everything that is in a queue, once there is something; nothing after a silence of QUIET_S."""
+    found = list[T]()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(QUIET_S):
+            found.append(await queue.get())
+    while not queue.empty():
+        found.append(queue.get_nowait())
+    return found
 
 
 def _caller(session: TenantSession) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from hone import ids
-from hone.api import inference_pb2
+from hone.api import inference_pb2, trajectory_pb2
 from hone.text.streaming import TextStream
 from services.gateway.middleware.errors import Away
 from services.gateway.openai import answers, prompts, streams, tool_calls
@@ -73,26 +73,15 @@ def _choice(chat: Chat, sample: Sample) -> Object:
 
 async def events(chat: Chat) -> AsyncGenerator[str]:
     """Yield the chat completion as server-sent events. Raises the refusal of the engine, and Away if it breaks off."""
-    body, reader, made_tokens = chat.body, chat.asked.reader, 0
-    parallel = body.parallel_tool_calls is not False
+    body, made_tokens, parallel = chat.body, 0, chat.body.parallel_tool_calls is not False
     choices = [ChatStream(chat, index, parallel) for index in range(body.choices)]
-    opened = False
+    opening = "".join(choice.opening(chat) for choice in choices)
     async with aclosing(chat.asked.asking.calls.pieces(chat.asked.session, body.model, [chat.request])) as made:
-        async for _, piece in made:
-            if broken(piece):
-                raise Away("The engine broke off.")
-            if not opened:
-                opened = True
-                for choice in choices:
-                    yield choice.opening(chat)
-            stream = choices[piece.index]
-            made_tokens += len(piece.ids)
-            text = stream.text.push(piece.ids, last=bool(piece.finish_reason))
-            sample = await chat.asked.part(piece, text, piece.index)
-            logprobs = streams.piece_logprobs(reader, sample, stream.before, chat.top)
-            stream.advance(piece.ids)
-            for chunk in stream.chunks.of(sample, logprobs, bool(body.return_token_ids)):
-                yield streams.event(chunk)
+        async for together in made:
+            said = [await choices[piece.index].events(chat, piece) for _, piece in together]
+            made_tokens += sum(len(piece.ids) for _, piece in together)
+            yield f"{opening}{''.join(said)}" if together else streams.KEEP_ALIVE
+            opening = "" if together else opening
     if body.stream_options and body.stream_options.include_usage:
         yield streams.usage_event(chat.head, CHUNK, len(chat.prompt_ids), made_tokens)
     yield streams.DONE
@@ -111,6 +100,12 @@ class ChatStream:
         more = {"prompt_token_ids": [*chat.prompt_ids]} if chat.body.return_token_ids else {}
         return streams.event({**self.chunks.opening(), **more})
 
-    def advance(self, ids: Sequence[int]) -> None:
-        """Remember the last ids, which decide how the next token is written."""
-        self.before = [*self.before, *ids][-16:]
+    async def events(self, chat: Chat, piece: trajectory_pb2.Completion) -> str:
+        """Return the events of new tokens. Raises Away if the engine breaks off."""
+        if broken(piece):
+            raise Away("The engine broke off.")
+        text = self.text.push(piece.ids, last=bool(piece.finish_reason))
+        sample = await chat.asked.part(piece, text, piece.index)
+        logprobs = streams.piece_logprobs(chat.asked.reader, sample, self.before, chat.top)
+        self.before = [*self.before, *piece.ids][-16:]
+        return "".join(map(streams.event, self.chunks.of(sample, logprobs, bool(chat.body.return_token_ids))))

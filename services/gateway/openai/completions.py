@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from hone import ids
-from hone.api import inference_pb2
+from hone.api import inference_pb2, trajectory_pb2
 from hone.text.model_text import ModelText
 from hone.text.streaming import TextStream
 from services.gateway.middleware.errors import Away
@@ -122,25 +122,37 @@ async def _with_prompt(completing: Completing, prompt_ids: list[int], tokens: Sc
 async def events(completing: Completing) -> AsyncGenerator[str]:
     """Yield the completion as server-sent events. Raises the refusals of the engine, and Away if it breaks off."""
     asked, body, made_tokens = completing.asked, completing.body, 0
-    texts = {(place, index): TextStream(asked.reader, request.prompt_ids)
-             for place, request in enumerate(completing.requests) for index in range(body.choices)}
-    lengths = dict.fromkeys(texts, 0)
+    choices = {(place, index): TextChoice(completing, place, index)
+               for place in range(len(completing.requests)) for index in range(body.choices)}
     async with aclosing(asked.asking.calls.pieces(asked.session, body.model, completing.requests)) as made:
-        async for place, piece in made:
-            if broken(piece):
-                raise Away("The engine broke off.")
-            key, prompt_ids = (place, piece.index), completing.requests[place].prompt_ids
-            text = texts[key].push(piece.ids, last=bool(piece.finish_reason))
-            sample = await asked.part(piece, text, place * body.choices + piece.index)
-            made_tokens += len(piece.ids)
-            if body.echo and not lengths[key]:
-                sample = Sample(sample.index, sample.ids, sample.logp, asked.reader.read(prompt_ids) + text,
-                                sample.reason, sample.versions, sample.top)
-            yield streams.event(_chunk(completing, sample, prompt_ids, lengths[key]))
-            lengths[key] += len(sample.text)
+        async for together in made:
+            said = [await choices[place, piece.index].event(piece) for place, piece in together]
+            made_tokens += sum(len(piece.ids) for _, piece in together)
+            yield "".join(said) if together else streams.KEEP_ALIVE
     if body.stream_options and body.stream_options.include_usage:
         yield streams.usage_event(completing.head, KIND, completing.prompt_tokens, made_tokens)
     yield streams.DONE
+
+
+class TextChoice:
+    """One choice of a stream: its text so far."""
+
+    def __init__(self, completing: Completing, place: int, index: int) -> None:
+        self._completing, self._index = completing, place * completing.body.choices + index
+        self._before = list(completing.requests[place].prompt_ids)
+        self._text = TextStream(completing.asked.reader, self._before)
+        self._echo = completing.asked.reader.read(self._before) if completing.body.echo else ""
+        self._length = 0
+
+    async def event(self, piece: trajectory_pb2.Completion) -> str:
+        """Return the event of new tokens. Raises Away if the engine breaks off."""
+        if broken(piece):
+            raise Away("The engine broke off.")
+        text = self._echo + self._text.push(piece.ids, last=bool(piece.finish_reason))
+        sample = await self._completing.asked.part(piece, text, self._index)
+        chunk = _chunk(self._completing, sample, self._before, self._length + len(self._echo))
+        self._before, self._length, self._echo = [*self._before, *piece.ids][-16:], self._length + len(text), ""
+        return streams.event(chunk)
 
 
 def _chunk(completing: Completing, sample: Sample, before: Sequence[int], offset: int) -> Object:

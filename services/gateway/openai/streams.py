@@ -1,11 +1,10 @@
 """Answers as they are made: chunks of server-sent events. What makes chunks of tokens is pure; the rest sends them."""
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.responses import StreamingResponse
 
@@ -25,11 +24,8 @@ from services.gateway.openai.tool_calls import SpokenPieces, Tools, WrittenCall
 
 DONE = "data: [DONE]\n\n"
 KEEP_ALIVE = ": keep-alive\n\n"
-_QUIET_S, _FIRST_S = 10.0, 5.0
-"""Seconds of silence before a comment, and for how long an error may still be answered with a status."""
 _PIECE = 64
 """Characters of arguments in a chunk."""
-T = TypeVar("T")
 _log = logging.getLogger("hone.gateway")
 
 
@@ -96,14 +92,13 @@ def usage_event(head: Head, kind: str, prompt: int, completion: int) -> str:
 
 
 async def answer(events: AsyncGenerator[str]) -> StreamingResponse:
-    """Return the response with these events. An error that comes soon is raised, so that it has a status."""
-    begun = _quiet(events)
+    """Return the response with these events. An error before the first one is raised, so that it has a status."""
     try:
-        first = await anext(begun)
+        first = await anext(events)
     except BaseException:
-        await begun.aclose()
+        await events.aclose()
         raise
-    return StreamingResponse(_sent(first, begun), media_type="text/event-stream",
+    return StreamingResponse(_sent(first, events), media_type="text/event-stream",
                              headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
@@ -120,28 +115,3 @@ async def _sent(first: str, rest: AsyncGenerator[str]) -> AsyncIterator[str]:
             problems = refused.problems if isinstance(refused, errors.Refusal) else []
             code = refused.code if isinstance(refused, errors.Refusal) else None
             yield event({"error": openai_errors.error(refused.status_code, str(refused.detail), problems, code)})
-
-
-async def _quiet(events: AsyncGenerator[str]) -> AsyncGenerator[str]:
-    """Yield the events, and a comment after each silence, which keeps proxies from closing the connection."""
-    waiting: asyncio.Future[str] | None = None
-    quiet_s = _FIRST_S
-    try:
-        while True:
-            waiting = waiting or asyncio.ensure_future(anext(events))
-            done, _ = await asyncio.wait([waiting], timeout=quiet_s)
-            quiet_s = _QUIET_S
-            if not done:
-                yield KEEP_ALIVE
-                continue
-            finished, waiting = waiting, None
-            try:
-                text = finished.result()
-            except StopAsyncIteration:
-                return
-            yield text
-    finally:
-        if waiting is not None:
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
-        await events.aclose()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from services.inference.requests import Request
-from services.inference.shares import TimeShare, most_guests
+from services.inference.shares import ABOUT_S, TimeShare, most_guests
 from tests.unit.inference.engines import drain, engine, request
 
 PROMPT = [5, 9, 11]
@@ -37,17 +37,21 @@ def test_guests_alone_have_every_slot() -> None:
     assert [most_guests(1, 0.25), most_guests(9, 0.25), most_guests(9, 0.5)] == [1, 3, 9]
 
 
-def test_time_for_runs_gives_time_to_others() -> None:
-    share = TimeShare(0.25)
-    assert not share.left
-    share.spend(0.3, for_runs=True)
-    assert share.left
-    share.spend(0.11, for_runs=False)
-    assert not share.left, "0.3 s for runs gave 0.1 s"
-    share.forgive()
-    share.spend(3, for_runs=True)
-    share.spend(0.51, for_runs=False)
-    assert not share.left, "no more than half a second is saved up"
+def test_while_a_run_is_about_guests_have_a_share_of_the_time() -> None:
+    now = [100.0]
+    share = TimeShare(0.25, lambda: now[0])
+    share.spend(5)
+    assert share.wait_s == 0, "no run is about"
+    share.note_run()
+    assert share.wait_s == pytest.approx((5 - 0.05) / 0.25)
+    now[0] += ABOUT_S
+    assert share.wait_s == 0, "the run is gone"
+    now[0] += 1000
+    share.note_run()
+    share.spend(0.15)
+    assert share.wait_s == pytest.approx(0.4), "0.05 s were left, however long nobody asked"
+    now[0] += 0.41
+    assert share.wait_s == 0
 
 
 def test_likeliest_ids_come_with_the_log_probs_of_the_draw() -> None:
