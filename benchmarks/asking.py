@@ -50,7 +50,8 @@ class Sides:
         record, account = stack.record(), client.account()
         self.caller = ((TENANT, account.tenant_id), (KEY, account.key_id))  # as the gateway asks: from outside of runs
         self.model, self._engine, self._token = model, record.addresses["inference-0"], record.stack_token
-        self._rest: dict[str, Any] = {"base_url": record.gateway_url, "headers": {"Authorization": f"Bearer {record.api_key}"}}
+        headers = {"Authorization": f"Bearer {record.api_key}"}
+        self._rest: dict[str, Any] = {"base_url": record.gateway_url, "headers": headers}
         with httpx.Client(**self._rest, timeout=120) as http:
             found = http.post(PATH, json={**self.body(1, 0), "return_token_ids": True}).raise_for_status().json()
             self.prompt: list[int] = found["prompt_token_ids"]

@@ -104,7 +104,8 @@ def asking(results: Sequence[Result]) -> str:
     [figures] = results
     calls = markdown(
         ("one request at a time", "at the engine: p50 (p99), ms", "over REST", "added"),
-        [(name, *(_quantiles(one[way]) for way in ("engine", "rest", "added"))) for name, one in figures["calls"].items()])
+        [(name, *(_quantiles(one[way]) for way in ("engine", "rest", "added")))
+         for name, one in figures["calls"].items()])
     at_once = figures["streams"]
     streams = markdown(("64 streams at once, tokens a second", "at the engine", "over REST", "ratio"), [
         ("", f"{at_once['engine']:.0f}", f"{at_once['rest']:.0f}", f"{at_once['ratio']:.2f}")])
