@@ -19,6 +19,7 @@ from services.console import layout
 from services.console.pages import (
     audit,
     compare,
+    curation,
     datasets,
     file_forms,
     graders,
@@ -61,6 +62,7 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/runs/{run_id}/events": ("Events", run.show_events),
     "/runs/{run_id}/spec": ("Spec", run.show_spec),
     "/runs/{run_id}/matrix": ("Matrix", matrix.show),
+    "/runs/{run_id}/curation": ("Curation", curation.show),
     "/models": ("Models", models.show),
     "/models/{name:path}": ("Model", models.show_one),
     "/datasets": ("Datasets", datasets.show),

@@ -34,6 +34,7 @@ from services.gateway.routes import (
     catalog,
     chat,
     collections,
+    curation,
     datasets,
     deletions,
     documentation,
@@ -52,8 +53,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, collections, outcomes, trajectories, grades, exports, models, chat, datasets, uploads,
-          deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
+ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, datasets,
+          uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

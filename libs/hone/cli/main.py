@@ -10,6 +10,7 @@ from hone.cli import (
     backups,
     catalogs,
     chat,
+    curation,
     deletions,
     demo,
     doctor,
@@ -27,7 +28,7 @@ from hone.cli.output import Commands
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
-    "Training": [runs.train, runs.validate, runs.export],
+    "Training": [runs.train, runs.validate, runs.export, curation.curate],
     "Looking around": [chat.chat, doctor.doctor, services.health, services.usage, services.storage,
                        services.retention, quotas.quotas, audit.audit,
                        deletions.deletions, catalogs.environments],

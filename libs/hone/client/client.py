@@ -20,8 +20,8 @@ from hone.client.artifact_resources import Dataset, Model
 from hone.client.asking import Asking
 from hone.client.collection_resources import Collection, CollectionItem, PromptOutcome
 from hone.client.deletion_resources import Deletion
+from hone.client.findings import Findings
 from hone.client.grade_resources import Regrades
-from hone.client.matrix import Matrix
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
@@ -59,7 +59,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking):
+class Client(Administration, Asking, Findings):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call
@@ -222,10 +222,6 @@ class Client(Administration, Asking):
                 found.setdefault(name, []).extend(points)
             left = page.next
         return Metrics(series=dict(sorted(found.items())))
-
-    def matrix(self, run_id: str, series: str = "sampled") -> Matrix:
-        """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
-        return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
 
     def collections(self, run_id: str) -> list[Collection]:
         """List what a run gathered while it trained, by name."""

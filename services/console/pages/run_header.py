@@ -12,7 +12,7 @@ from services.console.widgets import forms, parts, questions
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 
 PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions": "/versions", "Events": "/events",
-         "Spec": "/spec", "Matrix": "/matrix"}
+         "Spec": "/spec", "Matrix": "/matrix", "Curation": "/curation"}
 """Title -> end of the path."""
 
 

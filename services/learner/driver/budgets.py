@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from hone.algorithms.allocation.v0_5 import V05Params
-from hone.algorithms.calibration import area_under_curve, bands, calibration_error
 from hone.algorithms.slots import needs
+from hone.algorithms.value.bands import bands
+from hone.algorithms.value.metrics import auc, calibration_error
 from hone.api import value_pb2
 from hone.resolution import scores
 from hone.resolution.stages import Stage
@@ -127,10 +128,10 @@ def _agreement(known: Graded) -> dict[str, float]:
     measured = {"value/used_share": used / len(known)}
     if pairs:
         chances, outcomes = np.array(pairs, np.float64).T
-        area = area_under_curve(chances, (outcomes >= 0.5).astype(np.float64))
+        area = auc(outcomes, chances)
         measured |= {"value/predicted": float(chances.mean()), "value/actual": float(outcomes.mean()),
-                     "value/calibration_error": calibration_error(chances, outcomes),
-                     **({} if area is None else {"value/auc": area})}
+                     "value/calibration_error": calibration_error(outcomes, chances),
+                     **({} if math.isnan(area) else {"value/auc": area})}
     return measured
 
 

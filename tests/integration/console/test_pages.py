@@ -32,6 +32,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
+    yield "curation", f"{run}/curation", ["Error branches", "Trajectories", "Recovery", "Efficiency"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
     yield "events", f"{run}/events", ["evaluated", "not ready within 600 s"]
     yield "spec", f"{run}/spec", ["max_staleness: 0", "environment: sort_digits"]

@@ -1,11 +1,15 @@
 """Results of a run: trajectories and exports."""
 
 import io
+import json
 import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from hone.cli.main import app
 from hone.client import Client, every
 from hone.client import errors as client_errors
 from hone.store.notifications import Listener
@@ -107,3 +111,27 @@ def test_a_page_begins_after_an_id_of_its_list(gateway: Gateway, tenant: str, pa
         answer = http.get(f"/v1/{path}?after={cursor}")
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["field"], error["found"].strip('"')) == (422, "query.after", cursor)
+
+
+def test_a_runs_rollouts_are_curated_over_rest_and_by_the_command(
+    hone: Client, other: Client, seeded: Seeded, gateway: Gateway, tenant: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scored = [one for one in seeded.trajectories[:SAMPLES] if one.score is not None]
+    best = max(one.score for one in scored if one.score is not None)
+    [task] = hone.curation(seeded.run.id, success=best).tasks
+    assert (task.task_hash, task.rollouts, task.pass_rate) == ("hash", len(scored), 1 / len(scored))
+    assert [one.index for one in task.trajectories if one.selected] == [scored[-1].index]
+    assert hone.curation(seeded.run.id, first_step=9).tasks == []
+    with pytest.raises(client_errors.NotFound):
+        other.curation(seeded.run.id)
+    with pytest.raises(client_errors.Refused, match="groups"):
+        hone.curation(seeded.run.id, groups=257)
+    monkeypatch.setenv("HONE_URL", gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", tenant)
+    out, rows = tmp_path / "manifest.jsonl", tmp_path / "rows.jsonl"
+    shown = CliRunner().invoke(app, ["curate", seeded.run.id, "--success", str(best), "--out", str(out),
+                                     "--rows", str(rows)]).stdout
+    assert "1 tasks of steps 1 to 1; 1 trajectories selected, 0 of them single answers" in shown
+    assert json.loads(out.read_text())["task_hash"] == "hash"
+    assert rows.read_text() == ""

@@ -87,3 +87,15 @@ GROUP BY latest.id, latest.predicted
 -- name: of_groups
 SELECT group_id, index, part, row, status, score FROM trajectories WHERE group_id = ANY (%(group_ids)s::bigint[])
 ORDER BY group_id, index
+
+-- name: newest
+-- The samples of the newest training groups of some steps, whether or not a step has trained on them.
+SELECT t.group_id, t.index, t.part, t.row, t.score, g.task_hash, g.source, g.step
+FROM (
+    SELECT g.id, g.task_hash, g.source, g.step, g.request_no FROM groups g
+    WHERE g.run_id = %(run_id)s AND g.purpose = 'train' AND g.kind = 'generate'
+      AND g.step BETWEEN %(first_step)s AND %(last_step)s
+      AND EXISTS (SELECT FROM trajectories t WHERE t.group_id = g.id)
+    ORDER BY g.request_no DESC LIMIT %(groups)s) g
+JOIN trajectories t ON t.group_id = g.id
+ORDER BY g.request_no DESC, t.index

@@ -1,0 +1,22 @@
+"""The part of the SDK's client that reads what is computed of a run's stored samples and evaluations."""
+
+from hone.client.curation import Curation
+from hone.client.matrix import Matrix
+from hone.client.requests import Requests
+from hone.client.transport import rest_path
+
+
+class Findings(Requests):
+    """Methods that read findings about a run."""
+
+    def matrix(self, run_id: str, series: str = "sampled") -> Matrix:
+        """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
+        return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
+
+    def curation(
+        self, run_id: str, first_step: int = 0, last_step: int = 2**31 - 1, groups: int = 64, success: float = 1.0,
+        keep: int = 2,
+    ) -> Curation:
+        """Return the tasks of a run's newest groups by the graphs of their rollouts, best to train on first."""
+        return self._get(Curation, rest_path("runs", run_id, "curation"), first_step=first_step, last_step=last_step,
+                         groups=groups, success=success, keep=keep)
