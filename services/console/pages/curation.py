@@ -14,7 +14,7 @@ from services.console.widgets.markup import Markup, html, join, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 
 _WIDTH, _HEIGHT, _BOX, _LINE = 168, 74, 132, 44  # of a node's place and of its box
-_SHOWN, _LABEL = 60, 20  # nodes that are drawn, and characters of a label
+_SHOWN, _LABEL = 60, 17  # nodes that are drawn, and characters of a label
 
 
 async def show(view: PageView, request: Request) -> None:
@@ -82,7 +82,7 @@ def graph(task: CuratedTask) -> Markup:
     words = f"{len(task.nodes)} kinds of turns, {len(task.edges)} ways between them"
     svg = tag("svg", *lines, *boxes, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img",
               aria_label=f"Graph of rollouts: {words}")
-    return join([tag("div", svg, class_="scroll graph", tabindex="0", role="region", aria_label="Graph"), left_out])
+    return join([tag("div", svg, class_="graph", tabindex="0", role="region", aria_label="Graph"), left_out])
 
 
 def _places(task: CuratedTask, drawn: Sequence[CurationNode]) -> Mapping[int, tuple[int, int]]:

@@ -38,12 +38,12 @@ class _OverviewPage:
     def __init__(self, view: PageView, run: Run) -> None:
         self._view, self._id = view, run.id
         self._header = RunHeader(view, run, "Overview")
-        self._reason, self._progress, self._figures, self._expected = (html(Markup("")) for _ in range(4))
+        self._reason, self._progress, self._figures = (html(Markup("")) for _ in range(3))
         self._curves = RunCurves(view, run)
         self._legend, self._empty = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
         self._charts: dict[str, Chart] = {}
-        self._events = html(Markup(""))
+        self._expected, self._events = html(Markup("")), html(Markup(""))
 
     async def load(self) -> None:
         """Read the run, its usage, events and metrics again and show the changes. Raises HoneError."""

@@ -81,7 +81,7 @@ def _rollouts(found: Sequence[Expectation]) -> Markup:
         height, left = _INSIDE * one.rollouts / most, _EDGE + width * BANDS.index(one.band)
         bars += [tag("rect", tag("title", f"{one.band} %: {one.rollouts:.1f} samples"), x=f"{left + 3:.1f}",
                      y=f"{_SIZE - _EDGE - height:.1f}", width=f"{width - 6:.1f}", height=f"{height:.1f}", rx="2",
-                     class_="bar"),
+                     class_="column"),
                  _words(left + width / 2, _SIZE - _EDGE - height - 5, f"{one.rollouts:.1f}")]
     ends = [_words(_EDGE + width * (place + 0.5), _SIZE - 9, name.partition("-")[0])
             for place, name in enumerate(BANDS)]

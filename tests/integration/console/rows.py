@@ -128,7 +128,17 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
         "trainer/forward_backward_s": 0.61 + noise(0, 0.03), "trainer/idle_s": 0.2 + noise(0, 0.02),
         "engine/idle_s": abs(noise(0.1, 0.02)), "trained_tokens": 2900.0 + noise(0, 90)}
     held_out = {"eval/greedy": reward + 0.02, "eval/sampled": reward - 0.01} if step % 25 == 0 or step == 1 else {}
-    return found | _slots(learned, noise) | held_out
+    return found | _slots(learned, noise) | _budgets(learned) | held_out
+
+
+def _budgets(learned: float) -> dict[str, float]:
+    """Return metrics of rollouts that predictions decided on."""
+    bands = {"0-20": (3.0, 12.4, 0.12, 0.2), "20-40": (6.0, 9.1, 0.31, 0.28), "40-60": (11.0, 6.2, 0.5, 0.55),
+             "60-80": (20.0, 4.9, 0.71, 0.66), "80-100": (24.0, 4.2, 0.93, 0.97)}
+    return {"rollouts/signal_share": 0.4 + 0.2 * learned, "value/used_share": 0.97,
+            "value/predicted": 0.4 + learned / 2, "value/actual": 0.42 + learned / 2,
+            **{f"value/band/{band}/{name}": value for band, values in bands.items()
+               for name, value in zip(("groups", "rollouts", "expected", "actual"), values, strict=True)}}
 
 
 def _slots(learned: float, noise: Callable[[float, float], float]) -> dict[str, float]:

@@ -20,7 +20,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     run = f"/runs/{world.running.id}"
     yield "runs", "/runs", ["sort six digits, hot", "gradient norm: found nan", "96 / 150", "queued", "toy-text"]
     yield "run", run, ["Step 97", "waits for 191 of 256 samples", "Trainer-sampler gap", "seed 2", "4711",
-                       "Pause", "Held-out accuracy, greedy", "Cost"]
+                       "Pause", "Held-out accuracy, greedy", "Cost", "Rollouts by expected success", "20 to 40 %"]
     yield "run-failed", f"/runs/{world.failed.id}", ["Failed: gradient norm: found nan"]
     yield "compare", f"/runs/compare?run={world.running.id}&run={world.failed.id}", [
         "algorithm.preset", '"rdpo"', "0.05", "Results", "9 / 150", "Mean reward"]
@@ -32,7 +32,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
-    yield "curation", f"{run}/curation", ["Error branches", "Trajectories", "Recovery", "Efficiency"]
+    yield "curation", f"{run}/curation", ["Tasks of the newest groups", "Trajectories", "selected"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
     yield "events", f"{run}/events", ["evaluated", "not ready within 600 s"]
     yield "spec", f"{run}/spec", ["max_staleness: 0", "environment: sort_digits"]
