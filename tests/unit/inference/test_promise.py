@@ -1,6 +1,7 @@
 """Promise 7: a request's ids and log-prob bits do not depend on its slot, its neighbours or when it came."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,15 @@ def test_arriving_in_the_middle_gives_equal_bits(alone: dict[str, Exact]) -> Non
         for answer in served.step():
             together[answer.request.request_id] = exact(answer.completions)
     assert together == alone
+
+
+def test_samples_from_any_index_on_are_those_that_are_made_with_all(alone: dict[str, Exact]) -> None:
+    later = [replace(one, first=2, n=one.n - 2) for one in some_requests() if one.n > 2]
+    made = run(engine("qwen2"), *later)
+    assert {name: [one.index for one in completions] for name, completions in made.items()} == {
+        one.request_id: list(one.indexes) for one in later}
+    assert {name: exact(completions) for name, completions in made.items()} == {
+        one.request_id: alone[one.request_id][2:] for one in later}
 
 
 def test_other_numbers_of_slots_give_equal_bits(alone: dict[str, Exact]) -> None:
