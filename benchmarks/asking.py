@@ -33,7 +33,7 @@ from hone.rpc.client import channel
 from hone.rpc.tenancy import KEY, TENANT
 from hone.stack.embedded import Stack
 
-LENGTHS, STREAMS, ANSWERS, LONGEST, CHATTING = (1, 64), 64, 4, 128, 16
+LENGTHS, STREAMS, ANSWERS, LONGEST, CHATTING = (1, 64), 64, 2, 128, 16
 SIZES: dict[str, Any] = {"hidden": 256, "layers": 6, "heads": 4, "kv_heads": 2, "head_dim": 64, "ffn": 1024,
                          "vocab_size": 104, "symbols": toy.TEXT}
 """Of a model of 5.7M random weights, which ends after about a hundred tokens."""
@@ -159,6 +159,7 @@ async def _rate(ask: Way) -> float:
 async def beside(stack: Stack, client: Client, steps: int) -> dict[str, Any]:
     """Return the seconds of a toy step alone, and beside clients that chat, with the tokens a second that they get."""
     sides: dict[str, Any] = {}
+    assert list(client.chat("toy", [{"role": "user", "content": "1"}], max_tokens=1)), "the base is loaded"
     for name, model in (("alone", ""), ("asking its base", "toy"), ("asking the run", "{}@latest")):
         run = client.create_run(spec(f"beside {len(sides)}", steps, 16, batch={"prompts": 16, "samples": 8}))
         chatting = asyncio.create_task(_chatting(stack, model.format(run.id))) if model else None
@@ -203,8 +204,8 @@ def _quantiles(values: Sequence[float]) -> dict[str, float]:
 def main() -> None:
     """Measure and write one JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--repetitions", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--out", type=Path, default=RESULTS / "asking.json")
     args = parser.parse_args()
     result: dict[str, Any] = provenance()

@@ -22,3 +22,10 @@ class Deletion(Resource):
     removed_rows: int = 0
     requested_at: datetime
     finished_at: datetime | None = None
+
+
+class ModelDeletion(Deletion):
+    """The deletion of a model, also as OpenAI's clients read it."""
+
+    object: Literal["model"] = "model"
+    deleted: Literal[True] = True

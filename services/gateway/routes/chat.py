@@ -28,7 +28,9 @@ def _asking(request: Request) -> Asking:
 
 Models = Annotated[Asking, Depends(_asking)]
 
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "The answer; with `stream`, its chunks.", "content": {
+_UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "No model of the tenant has this name."}}
+_ANSWERS: dict[int | str, dict[str, Any]] = {**_UNKNOWN, 200: {
+    "description": "The answer; with `stream`, its chunks.", "content": {
     "application/json": {"schema": {
         "type": "object", "required": ["id", "object", "created", "model", "choices", "usage"],
         "properties": {"id": {"type": "string"}, "object": {"type": "string"}, "created": {"type": "integer"},
@@ -59,7 +61,7 @@ async def continued(body: CompletionRequest, request: Request, caller: Caller, m
         return JSONResponse(await _unless_gone(request, lambda: completions.whole(prepared)))
 
 
-_VECTORS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": {
+_VECTORS: dict[int | str, dict[str, Any]] = {**_UNKNOWN, 200: {"content": {"application/json": {"schema": {
     "type": "object", "required": ["object", "model", "data", "usage"],
     "properties": {"object": {"const": "list"}, "model": {"type": "string"}, "usage": {"type": "object"},
                    "data": {"type": "array", "items": {"type": "object"}}}}}}}}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BeforeValidator
 
-from hone.client.deletion_resources import Deletion
+from hone.client.deletion_resources import Deletion, ModelDeletion
 from hone.client.resources import Page
 from services.gateway.admission import deletions
 from services.gateway.admission.parameters import AfterDeleted, Id, Limit
@@ -59,13 +59,15 @@ async def export(export_id: Id, caller: Caller, response: Response) -> Deletion:
     return _answer(response, await deletions.export(caller, export_id))
 
 
-@router.delete("/v1/models/{name:path}", status_code=202, responses=_DONE)
-async def model(name: Id, caller: Caller, response: Response) -> Deletion:
+@router.delete("/v1/models/{name:path}", status_code=202, responses={
+    200: {"model": ModelDeletion, "description": "Its rows are gone."}})
+async def model(name: Id, caller: Caller, response: Response) -> ModelDeletion:
     """Delete a registered model. An open run that uses it refuses this (409).
 
     Its name is free at once. Its files stay as long as a run that started from it is stored.
     """
-    return _answer(response, await deletions.artifact(caller, "base_model", name))
+    found = _answer(response, await deletions.artifact(caller, "base_model", name))
+    return ModelDeletion(**found.model_dump())
 
 
 @router.delete("/v1/datasets/{name:path}", status_code=202, responses=_DONE)

@@ -85,6 +85,14 @@ def test_models_are_listed_in_both_shapes(client: Any, stack: AskedStack, key: s
     assert (ours["next"], ours["has_more"], ours["data"][0]["vocab_size"]) == (None, False, 104)
 
 
+def test_a_model_is_deleted(client: Any, stack: AskedStack, key: str, tmp_path: Path) -> None:
+    stack.hone(key).register_model("org/gone", asked.write_model(tmp_path / "gone", seed=2))
+    assert client.chat.completions.create(model="org/gone", messages=ASK, max_tokens=1).usage.completion_tokens == 1
+    assert client.models.delete("org/gone").deleted
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(model="org/gone", messages=ASK)
+
+
 def test_completions_take_texts_and_ids_and_score_prompts(client: Any) -> None:
     (choice,) = client.completions.create(
         model="org/small", prompt="Once upon", seed=3, extra_body={"return_token_ids": True}).choices
@@ -103,7 +111,7 @@ def test_completions_take_texts_and_ids_and_score_prompts(client: Any) -> None:
     assert scored.logprobs.token_logprobs[0] is None
     assert all(value < 0 for value in scored.logprobs.token_logprobs[1:] if value is not None)
     assert [len(top or {}) for top in scored.logprobs.top_logprobs or []] == [0, *[2] * 8]
-    several = client.completions.create(model="org/small", prompt=["One", "Two"], n=2, max_tokens=3)
+    several = client.completions.create(model="org/small", prompt=["One", "Two"], n=2, max_tokens=3, seed=1)
     assert [one.index for one in several.choices] == [0, 1, 2, 3]
     assert several.usage is not None
     assert (several.usage.prompt_tokens, several.usage.completion_tokens) == (6, 12)
