@@ -2,7 +2,7 @@
 
     python -m hone.models.value_fit OUTCOMES.jsonl --out v0.safetensors [--embedder hashed] [--epochs 50]
 
-A line of the file is {"policy", "prompt", "score"}, a score from 0 to 1; policies are runs at a step.
+A line of the file is {"policy", "prompt", "score"}, a score from 0 to 1; a policy is a run at a step, "run/step".
 """
 
 import argparse
@@ -24,7 +24,7 @@ from hone.models.value_training import Training, train
 from hone.spec.value_settings import ValueSettings
 
 HELD_OUT = 5
-"""One policy in this many is not trained on, but predicted, where there are as many."""
+"""One run in this many is not trained on, but predicted, where there are as many."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,21 +61,27 @@ def read(path: Path) -> tuple[list[str], list[Key]]:
 
 
 def fit(embedder: Embedder, texts: Sequence[str], keys: Sequence[Key], training: Training) -> ValueModel:
-    """Return the model of all policies, whose facts say how one of most of them predicts the others.
+    """Return the model of all policies, whose facts say how one of most runs predicts the policies of the others.
 
     Raises ValueError where no policy has successes and failures.
     """
     encoded = embedder.encode(texts)
     kind = kind_for(encoded)
-    shown = [key for place, key in enumerate(keys) if place % HELD_OUT]
+    places = {run: place for place, run in enumerate(dict.fromkeys(map(_run, keys)))}
     figures: dict[str, float] = {}
-    if hidden := [key for place, key in enumerate(keys) if place % HELD_OUT == 0 and len(keys) >= HELD_OUT]:
+    if len(places) >= HELD_OUT:
+        hidden, shown = ([key for key in keys if (places[_run(key)] % HELD_OUT == 0) == wanted]
+                         for wanted in (True, False))
         trial = train(encoded, shown, embedder.name, kind, training, _log)
         figures = evaluate(hidden, by_model(trial, trial.features(encoded))).rounded()
-        print(f"policies that were held out: {figures}", flush=True)
+        print(f"runs that were held out: {figures}", flush=True)
     found = train(encoded, keys, embedder.name, kind, training, _log)
     facts = {"policies": len(keys), "prompts": len(texts), "held_out": figures, "seed": training.seed}
     return ValueModel(embedder.name, kind, found.weights, found.ridge, facts)
+
+
+def _run(key: Key) -> str:
+    return key.policy.partition("/")[0]
 
 
 def kind_for(encoded: Encoded) -> Kind:

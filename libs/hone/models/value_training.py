@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,30 @@ def train(
         schedule.step()
         log(update + 1, updates, float(total.detach()))
     found = {name: values.detach().numpy() for name, values in weights.items()}
-    return ValueModel(embedder, kind, found, RidgeWeights(float(head.lam.detach()), float(head.tau.detach())))
+    made = ValueModel(embedder, kind, found, RidgeWeights(float(head.lam.detach()), float(head.tau.detach())))
+    return replace(made, ridge=calibrated(made, made.features(encoded), keys, rng))
+
+
+def calibrated(model: ValueModel, features: Floats, keys: Sequence[Key], rng: np.random.Generator) -> RidgeWeights:
+    """Return the head's numbers with the tau of the lowest cross-entropy over outcomes as they are, not in pairs.
+
+    Pairs have as many successes as failures, whatever the policy: a tau that fits them fits no policy's share.
+    """
+    scores, outcomes = [], []
+    for key in keys:
+        order = rng.permutation(len(key.prompts))
+        context, queries = order[:len(order) // 2], order[len(order) // 2:]
+        hard = (key.outcomes[context] >= 0.5).astype(np.float64)
+        if 0 < hard.sum() < len(hard):
+            rows = features[key.prompts]
+            scores.append(ridge(rows[context], hard, rows[queries], RidgeWeights(model.ridge.lam, 1.0)))
+            outcomes.append(key.outcomes[queries])
+    if not scores:
+        return model.ridge
+    one, wanted = np.concatenate(scores), np.concatenate(outcomes)
+    taus = model.ridge.tau * np.geomspace(0.25, 4.0, 49)
+    best = min(taus, key=lambda tau: float(losses.soft_cross_entropy(tau * one, wanted)))
+    return RidgeWeights(model.ridge.lam, float(best))
 
 
 def _initial(encoded: Encoded, kind: Kind, training: Training, rng: np.random.Generator) -> dict[str, Any]:

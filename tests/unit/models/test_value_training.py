@@ -74,7 +74,7 @@ def test_nothing_to_learn_from_is_an_error() -> None:
 def test_a_file_of_outcomes_becomes_a_model_and_one_of_one_class_does_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    rows = [{"policy": f"run/{policy}", "prompt": f"{'add' if sums else 'spell'} {number}",
+    rows = [{"policy": f"run_{policy // 2}/{policy}", "prompt": f"{'add' if sums else 'spell'} {number}",
              "score": float(sums == (policy % 2 == 0))}
             for policy in range(10) for number in range(15) for sums in (True, False)]
     outcomes, out = tmp_path / "outcomes.jsonl", tmp_path / "v0.safetensors"

@@ -48,8 +48,12 @@ def queries(
 
 
 def mlp(weights: Mapping[str, Any], vectors: Any, xp: Any = np, drop: Keep = keep) -> Any:
-    """Return features [N, F] of vectors [N, D]: one hidden layer with GELU."""
-    return _linear(weights, "up", drop(_gelu(_linear(weights, "down", vectors), xp)))
+    """Return features [N, D + F] of vectors [N, D]: the vectors, scaled, and F numbers behind a layer with GELU.
+
+    What no training policy was good or bad at is left in the vectors themselves.
+    """
+    made = _linear(weights, "up", drop(_gelu(_linear(weights, "down", vectors), xp)))
+    return xp.concatenate([vectors * weights["skip"], made], 1)
 
 
 def initial_queries(width: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -65,9 +69,13 @@ def initial_queries(width: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def initial_mlp(width: int, hidden: int, features: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return weights of `mlp`."""
-    made = {"down.weight": _uniform(rng, hidden, width), "down.bias": np.zeros(hidden),
-            "up.weight": _uniform(rng, features, hidden), "up.bias": np.zeros(features)}
+    """Return weights of `mlp`. It starts with the vectors, of length 1, and little beside them.
+
+    Not with nothing: a feature that is zero everywhere has no gradient in a ridge head.
+    """
+    made = {"skip": np.full(width, width ** -0.5), "down.weight": _uniform(rng, hidden, width),
+            "down.bias": np.zeros(hidden), "up.weight": _uniform(rng, features, hidden) * features ** -0.5,
+            "up.bias": np.zeros(features)}
     return {name: values.astype(np.float32) for name, values in made.items()}
 
 
