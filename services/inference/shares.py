@@ -41,16 +41,19 @@ class TimeShare:
         self._run_at = self._clock()
 
     def spend(self, seconds: float) -> None:
-        """Note the time of a step that only callers from outside need."""
+        """Note the time of a step that only callers from outside need. While no run is about it costs nothing."""
         self._refill()
-        self._left_s -= seconds
+        self._left_s -= seconds if self._about else 0.0
 
     @property
     def wait_s(self) -> float:
         """Seconds until such a step may be taken: 0 for now."""
         self._refill()
-        about = self._clock() - self._run_at < ABOUT_S
-        return max(0.0, -self._left_s / self._share) if about else 0.0
+        return max(0.0, -self._left_s / self._share) if self._about else 0.0
+
+    @property
+    def _about(self) -> bool:
+        return self._clock() - self._run_at < ABOUT_S
 
     def _refill(self) -> None:
         now = self._clock()

@@ -43,6 +43,8 @@ def test_while_a_run_is_about_guests_have_a_share_of_the_time() -> None:
     share.spend(5)
     assert share.wait_s == 0, "no run is about"
     share.note_run()
+    assert share.wait_s == 0, "what was spent before costs nothing now"
+    share.spend(5)
     assert share.wait_s == pytest.approx((5 - 0.05) / 0.25)
     now[0] += ABOUT_S
     assert share.wait_s == 0, "the run is gone"
