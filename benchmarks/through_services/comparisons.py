@@ -101,7 +101,9 @@ MASPO_RARE = Comparison(
     {"grpo": _rare(_GRPO), "clip_higher": _rare({**_GRPO, "loss": {"name": "clip_higher"}}),
      "maspo": _rare({"preset": "maspo", "loss": {"name": "maspo", "params": {"alpha": 0.5}}})},
     (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")),
-    remark="")
+    remark="The regime of the paper: alpha 0.5, sixteen updates a batch, a rare token before each right answer. The "
+    "lead is in how soon the answers come. With sixteen epochs instead of four, MASPO fell to 0 (one seed, in one "
+    "process).")
 
 
 DYNAMO = Comparison(
@@ -145,7 +147,8 @@ SDAR_SKILLS = Comparison(
     "raises the tokens that it would endorse if it had read three hints how to act?",
     {"grpo": _acts({**_GRPO, "regularizers": _KL}), "sdar": _with_skills(0.01), "sdar, 0.1": _with_skills(0.1)},
     (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")),
-    remark="")
+    remark="The regime of the paper: several turns, and skills instead of the answer as what is read. The term has a "
+    "hundredth, or a tenth, of the policy loss's weight, and what it gains is as small.")
 
 
 AOPD = Comparison(

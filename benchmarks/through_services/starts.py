@@ -95,7 +95,8 @@ STARTS: Mapping[str, Start] = {
     "skilled": Start(
         "sorts five digits one a turn; three in five of the digits that it was shown were guessed, and one in twenty "
         "where three hints how to act stood in a line before the task, in every other episode",
-        partial(_skilled, 240), 240, sorting.TASK_WITHOUT_SLACK, policy={"symbols": [*toy.SYMBOLS, *sorting.SKILLS]}),
+        partial(_skilled, 240), 240, sorting.TASK_WITHOUT_SLACK, policy={"symbols": [*toy.SYMBOLS, *sorting.SKILLS]},
+        fields={"chat": {"control_tokens": True}}),
     "hinted": Start(
         "as careless with eight digits, four tasks in five behind a line with the answer, which it then says",
         partial(_hinted, 240), 240, sorting.HARDER),
