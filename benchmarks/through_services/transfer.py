@@ -71,7 +71,10 @@ def _taught(client: Client, scratch: Path, trio: Trio) -> str:
     model = client.upload_model("untrained", toy.write(scratch / "untrained", **trio.policy(rows))).name
     for name, some in rows.items():
         client.upload_dataset(f"shown-{name}", lines(some))
-    return stack_run.wait_for_end(client, client.create_run({**trio.teaching(), "model": {"base": model}}).id).id
+    taught = stack_run.wait_for_end(client, client.create_run({**trio.teaching(), "model": {"base": model}}).id)
+    series = client.metrics(taught.id).series
+    print("taught:", {name: values[-1][1] for name, values in series.items() if name.startswith("eval/")}, flush=True)
+    return taught.id
 
 
 def _trained(client: Client, arm: str, spec: Spec) -> Row:

@@ -10,7 +10,6 @@ from benchmarks.through_services.comparison import Row, Spec
 from hone.environments import streams
 from hone.environments.tasks import episode
 
-STEPS = 45
 Shown = Mapping[str, Sequence[Row]]
 """Demonstrations by the name of their source."""
 
@@ -24,6 +23,8 @@ class Trio:
     orders: Sequence[Sequence[str]]
     shown: Callable[[], Shown]
     taught: Mapping[str, Any]  # steps and batch of the run that teaches
+    steps: int = 45  # of each arm
+    lr: float = 3e-4
     max_tokens: int = 8
     policy: Callable[[Shown], Mapping[str, Any]] = field(default=lambda _: {})  # sizes and symbols of the base
 
@@ -31,11 +32,13 @@ class Trio:
         """Return each arm's spec, without name, base and seed."""
         mixture = [{"name": name, "weight": 1, **tasks} for name, tasks in self.sources.items()]
         joint: Spec = {
-            "task": {"mixture": mixture}, "algorithm": "grpo", "steps": STEPS,
+            "task": {"mixture": mixture}, "algorithm": "grpo", "steps": self.steps,
             "sampling": {"max_tokens": self.max_tokens}, "batch": {"prompts": 24, "samples": 8},
-            "optimizer": {"lr": 3e-4}, "snapshot_every": STEPS, "eval": {"prompts": 64, "samples": 4, "every": STEPS}}
+            "optimizer": {"lr": self.lr}, "snapshot_every": self.steps,
+            "eval": {"prompts": 64, "samples": 4, "every": self.steps}}
+        share = self.steps // 3
         return {"joint": joint, **{", ".join(order): {**joint, "stages": [
-            self._stage(name, STEPS // 3 * (place + 1)) for place, name in enumerate(order)]} for order in self.orders}}
+            self._stage(name, share * (place + 1)) for place, name in enumerate(order)]} for order in self.orders}}
 
     def teaching(self) -> Spec:
         """Return the spec of the run that teaches the base, without the base."""
@@ -70,8 +73,8 @@ def _even(count: int) -> Iterator[Row]:
 
 
 def _worlds() -> Shown:
-    return {"sql": list(worlds.asked(6000, careless=0.5)), "game": list(worlds.played(1500, careless=0.5)),
-            "sums": list(worlds.added(3200, careless=0.5))}
+    return {"sql": list(worlds.asked(6000, careless=0.5)), "game": list(worlds.played(3000, careless=0.5)),
+            "sums": list(worlds.added(8000, careless=0.5))}
 
 
 TRIOS: Mapping[str, Trio] = {
@@ -84,7 +87,7 @@ TRIOS: Mapping[str, Trio] = {
         "`sql` asks a database of the environment `sqlite` with a tool and then answers, `game` wins a game of "
         "`textworld` with one command of two, `sums` adds and subtracts three digits (`chain_sum` of `reasoning_gym`).",
         {"sql": {**worlds.SQL, "harness": worlds.QUERIES}, "game": worlds.GAME, "sums": worlds.SUMS},
-        [("sql", "game", "sums"), ("sums", "game", "sql")], _worlds, {"steps": 600, "batch": {"prompts": 48}},
-        worlds.MAX_TOKENS, worlds.policy),
+        [("sql", "game", "sums"), ("sums", "game", "sql")], _worlds, {"steps": 1200, "batch": {"prompts": 72}},
+        120, 6e-4, worlds.MAX_TOKENS, worlds.policy),
 }
 """Every trio by name."""
