@@ -18,7 +18,7 @@ NAMES = sorted(name for name in PRESETS if unmet(name) is None and not supervise
                and not BUILDERS[builder_of(AlgorithmSpec(preset=name))].makes_pairs)
 TAUGHT = {"opd", "aopd", "scope", "sdar"}
 """Presets that learn from a teacher even if all rewards are equal."""
-UNSCALED = {"dr_grpo", "rloo", "gigpo"}
+UNSCALED = {"dr_grpo", "rloo", "gigpo", "v0_5"}
 """Presets whose advantages grow with the rewards, as their papers have them."""
 DISCOUNTED = {"gigpo"}
 """Presets that compare turns by how far they are from the outcome, so that equal outcomes differ, too."""

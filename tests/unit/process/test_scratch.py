@@ -16,12 +16,13 @@ from hone.process import scratch
 print(scratch.begin(Path(sys.argv[1])), flush=True)
 Path(tempfile.mkdtemp(prefix="hone-upload-"), "part").write_text("bytes on their way")
 print(tempfile.gettempdir(), flush=True)
-time.sleep(60 if len(sys.argv) == 2 else 0)
+sys.stdin.read() if "until-asked" in sys.argv else time.sleep(60)
 """
 
 
 def held(state: Path, *more: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen([sys.executable, "-c", _HOLD, str(state), *more], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", _HOLD, str(state), *more], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
 
 
 def line(process: "subprocess.Popen[str]") -> Path:
@@ -36,7 +37,7 @@ def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own(tmp_path
         assert (left.parent, scratch.sweep(left.parent), left.exists()) == (tmp_path / "scratch", 0, True)
         other.send_signal(signal.SIGKILL)
     assert list(left.glob("hone-upload-*/part")), "the kill left it"
-    with held(tmp_path, "briefly") as later:
+    with held(tmp_path, "until-asked") as later:
         assert line(later).exists()
         assert not left.exists()
     assert os.listdir(tmp_path / "scratch") == [], "a process that ends removes its own"
