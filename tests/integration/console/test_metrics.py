@@ -10,9 +10,10 @@ from tests.integration.console.rows import World
 from tests.servers.chromium import Browser
 
 HEADINGS = [
-    "Reward and evaluation", "Rollouts — uniform", "Filter — dynamic_sampling", "Reward processing — overlong",
-    "Advantage — grpo", "Correction — tis", "Policy loss — clip_higher, token-mean", "Regularizers — kl", "Critic",
-    "Optimizer and schedule — constant", "Verification — self_verify", "Time and storage", "Other"]
+    "Reward and evaluation", "Rollouts", "Rollout budgets — uniform", "Filter — dynamic_sampling",
+    "Reward processing — overlong", "Advantage — grpo", "Correction — tis", "Policy loss — clip_higher, token-mean",
+    "Regularizers — kl", "Critic", "Optimizer and schedule — constant", "Verification — self_verify",
+    "Time and storage", "Other"]
 
 
 @pytest.fixture
