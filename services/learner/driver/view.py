@@ -94,12 +94,11 @@ def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
     run = database.one("runs.overview", run_id=lease.run_id, epoch=lease.epoch)
     if run is None:
         raise LeaseLost(lease.run_id)
-    counts = database.all("groups.count_open", run_id=lease.run_id)
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], stage=run["stage"], version_id=run["version_id"],
         trainer_waits=run["trainer_waits"], unpublished=tuple(run["unpublished"]),
-        counts={(row["purpose"], row["step"]): _count(row) for row in counts},
+        counts={(row["purpose"], row["step"]): _count(row) for row in run["open_groups"]},
         collected=run["collected"], memory=memory, reason=run["reason"])
 
 

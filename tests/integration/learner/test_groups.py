@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from services.learner.driver import lease as leases
 from services.learner.driver.budgets import Granted
 from services.learner.driver.groups import request_groups, train_sampling
 from services.learner.driver.peers import Task
+from services.learner.driver.view import Memory, read_view
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
 
 TOOL_LOOP = {"name": "tool_loop", "params": {"syntax": "line"}}
@@ -107,3 +109,28 @@ def test_versions_of_roles_are_looked_up_with_each_claim(database: Database, pos
     database.run("groups.release_claims_of", owner="worker")
     [later] = claimed(database, rows)
     assert (later["role_versions"], later["order"]) == ({"user": version}, before["order"])
+
+
+class Counted(Database):
+    """Counts its statements."""
+
+    asked = 0
+
+    @contextmanager
+    def _connection(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+        self.asked += 1
+        with super()._connection() as connection:
+            yield connection
+
+
+def test_steps_and_open_groups_are_read_by_one_statement(
+    database: Database, postgres_url: str, postgres_owner_url: str
+) -> None:
+    rows, counted = add_run(postgres_owner_url), Counted(postgres_url)
+    requested(database, 1)
+    lease = leases.acquire(database, OWNER_A, lease_s=60)
+    assert lease is not None
+    assert lease.run_id == rows.run_id
+    view = read_view(counted, lease, Memory())
+    assert (view.train.total, view.open("train", 1).requested, counted.asked) == (1, 1, 1)
+    counted.close()

@@ -30,7 +30,6 @@ FILLED = ("grades", "metrics", "operations", "versions", "steps", "groups", "run
 """The tables of these rows, in an order in which they can be emptied."""
 ASKED: dict[str, dict[str, Any]] = {
     "runs.overview": {"run_id": "r", "epoch": 1},
-    "groups.count_open": {"run_id": "r"},
     "groups.count_expired": {"run_id": "r"},
     "groups.expire": {"run_id": "r", "purpose": "train", "oldest": 0},
     "groups.ready_samples": {"run_id": "r", "purpose": "train", "kind": "generate", "step": STEPS + 1},

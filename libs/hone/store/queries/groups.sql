@@ -155,19 +155,6 @@ ORDER BY g.oldest, g.request_no, t.index
 -- What was expected of groups, and how the number of their samples was decided.
 SELECT g.id AS group_id, g.order -> 'budget' AS budget FROM groups g WHERE g.id = ANY (%(group_ids)s)
 
--- name: count_open
-SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
-    count(*) FILTER (WHERE state = 'ready') AS ready,
-    count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now())) AS unclaimed,
-    count(*) FILTER (WHERE state = 'requested' AND deadline <= now()) AS late,
-    min(begun) FILTER (WHERE state = 'requested') AS begun,
-    min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
-        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
-    max(reason) FILTER (WHERE state = 'requested') AS reason,
-    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate'
-        AND refused_for_itself(g)) AS refused
-FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
-
 -- name: count_refused
 SELECT count(*) AS groups FROM groups
 WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND state = 'dropped' AND refused IS NOT NULL

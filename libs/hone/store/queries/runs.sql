@@ -164,6 +164,8 @@ WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('queued', 'running',
 UPDATE runs SET lease_expires = now() WHERE lease_owner = %(owner)s AND state IN ('queued', 'running', 'paused')
 
 -- name: overview
+-- The steps and the open groups are read by one statement: a step that is committed between two of them would be missing
+-- in one and its groups in the other, and as many groups too many would be requested.
 SELECT r.desired, r.state, r.reason, r.stage, r.waiting_for,
     r.deadline <= now() AND (r.state <> 'paused' OR r.reason IS NULL) AS past_deadline, last.committed, last.planned,
     (SELECT id FROM versions v
@@ -177,6 +179,20 @@ SELECT r.desired, r.state, r.reason, r.stage, r.waiting_for,
     coalesce((SELECT jsonb_object_agg(name, jsonb_build_object('version', version, 'state', state))
         FROM (SELECT DISTINCT ON (name) name, version, state FROM collections c WHERE c.run_id = r.id
             ORDER BY name, version DESC) AS newest), '{}') AS collected,
+    (SELECT coalesce(json_agg(open), '[]') FROM (
+        SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
+            count(*) FILTER (WHERE state = 'ready') AS ready,
+            count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now()))
+                AS unclaimed,
+            count(*) FILTER (WHERE state = 'requested' AND deadline <= now()) AS late,
+            min(begun) FILTER (WHERE state = 'requested') AS begun,
+            min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (SELECT FROM steps s
+                WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
+            max(reason) FILTER (WHERE state = 'requested') AS reason,
+            count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate'
+                AND refused_for_itself(g)) AS refused
+        FROM groups g WHERE g.run_id = r.id AND state IN ('requested', 'ready') GROUP BY purpose, step) AS open)
+        AS open_groups,
     coalesce(
         (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
             AND o.kind <> 'export' ORDER BY seq LIMIT 1),
