@@ -43,9 +43,10 @@ class OverQuota(TooMany):
 
 def unknown_model(name: str, reason: str = "") -> ModelNotFound:
     """Return the refusal of a name that no model of the tenant has."""
-    shown = found(name)
-    return ModelNotFound(f"The model {shown} does not exist or is not yours{f': {reason}' if reason else ''}.",
-                         [Problem("model", shown, "a registered model, a version, a run, RUN@latest or RUN@STEP")])
+    shown, why = found(name), f": {reason}" if reason else ""
+    return ModelNotFound(f"The model {shown} does not exist or is not yours{why}.",
+                         [Problem("model", f"{shown}{why}",
+                                  "a registered model, a version, a run, RUN@latest or RUN@STEP")])
 
 
 def wrong(field: str, given: object, expected: str) -> WrongRequest:
