@@ -46,6 +46,7 @@ from services.gateway.routes import (
     models,
     outcomes,
     quotas,
+    routing,
     runs,
     tenants,
     trajectories,
@@ -53,8 +54,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, datasets,
-          uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
+ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing,
+          datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

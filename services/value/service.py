@@ -1,4 +1,4 @@
-"""The Value service: rollout budgets, baselines and predicted success, from the outcomes of earlier steps."""
+"""The Value service: rollout budgets, baselines, predicted success and routes, from outcomes."""
 
 import asyncio
 from typing import Any
@@ -18,6 +18,8 @@ from services.value import models
 from services.value.allocation import Allocator
 from services.value.features import Features
 from services.value.prediction import MOST_PROMPTS, Predictor
+from services.value.profiles import Profiles
+from services.value.routing import Router
 
 
 class Value(value_pb2_grpc.ValueServiceServicer):
@@ -30,7 +32,9 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         self._database, self._allocator, own = database, Allocator(database), embedders.chosen(settings)
         self._embedders: dict[str, Embedder] = {one.name: one for one in (embedders.Hashed(), own)}
         self._own, model = own.name, models.chosen(settings, own.name)
-        self._predictor = Predictor(database, Features(database, own, model), settings.head, model.ridge)
+        features = Features(database, own, model)
+        self._predictor = Predictor(database, features, settings.head, model.ridge)
+        self._router = Router(Profiles(database, features), features, settings.head, model.ridge)
 
     async def AllocateRollouts(
             self, request: value_pb2.AllocateRolloutsRequest, context: Any) -> value_pb2.AllocateRolloutsResponse:
@@ -49,6 +53,15 @@ class Value(value_pb2_grpc.ValueServiceServicer):
     async def Predict(self, request: value_pb2.PredictRequest, context: Any) -> value_pb2.PredictResponse:
         """Return the success of a policy on prompts, before it samples any."""
         return await self._predictor.predict(request)
+
+    async def Route(self, request: value_pb2.RouteRequest, context: Any) -> value_pb2.RouteResponse:
+        """Return which of several models answers a prompt."""
+        return await self._router.route(request)
+
+    async def RouteOutcomes(
+            self, request: value_pb2.RouteOutcomesRequest, context: Any) -> value_pb2.RouteOutcomesResponse:
+        """Return outcomes of all candidates on the same prompts, with what would have been predicted."""
+        return await self._router.outcomes(request)
 
     async def Embed(self, request: value_pb2.EmbedRequest, context: Any) -> value_pb2.EmbedResponse:
         """Return the vectors of texts."""

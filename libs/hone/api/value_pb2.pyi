@@ -150,3 +150,89 @@ class Embedding(_message.Message):
     values: _containers.RepeatedScalarFieldContainer[float]
     tokens: int
     def __init__(self, values: _Optional[_Iterable[float]] = ..., tokens: _Optional[int] = ...) -> None: ...
+
+class RouteRequest(_message.Message):
+    __slots__ = ("tenant_id", "prompt", "candidates", "weight", "target", "max_cost", "exploration", "decision_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    MAX_COST_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_FIELD_NUMBER: _ClassVar[int]
+    DECISION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    prompt: str
+    candidates: _containers.RepeatedCompositeFieldContainer[RouteCandidate]
+    weight: float
+    target: float
+    max_cost: float
+    exploration: float
+    decision_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., prompt: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[RouteCandidate, _Mapping]]] = ..., weight: _Optional[float] = ..., target: _Optional[float] = ..., max_cost: _Optional[float] = ..., exploration: _Optional[float] = ..., decision_id: _Optional[str] = ...) -> None: ...
+
+class RouteCandidate(_message.Message):
+    __slots__ = ("model", "subject_id", "cost")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_ID_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    subject_id: str
+    cost: float
+    def __init__(self, model: _Optional[str] = ..., subject_id: _Optional[str] = ..., cost: _Optional[float] = ...) -> None: ...
+
+class RouteResponse(_message.Message):
+    __slots__ = ("chosen", "scores", "reason", "explored", "propensity", "head_version")
+    CHOSEN_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    EXPLORED_FIELD_NUMBER: _ClassVar[int]
+    PROPENSITY_FIELD_NUMBER: _ClassVar[int]
+    HEAD_VERSION_FIELD_NUMBER: _ClassVar[int]
+    chosen: int
+    scores: _containers.RepeatedCompositeFieldContainer[RouteScore]
+    reason: str
+    explored: bool
+    propensity: float
+    head_version: str
+    def __init__(self, chosen: _Optional[int] = ..., scores: _Optional[_Iterable[_Union[RouteScore, _Mapping]]] = ..., reason: _Optional[str] = ..., explored: _Optional[bool] = ..., propensity: _Optional[float] = ..., head_version: _Optional[str] = ...) -> None: ...
+
+class RouteScore(_message.Message):
+    __slots__ = ("p", "score", "rows", "doubt")
+    P_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    DOUBT_FIELD_NUMBER: _ClassVar[int]
+    p: float
+    score: float
+    rows: int
+    doubt: str
+    def __init__(self, p: _Optional[float] = ..., score: _Optional[float] = ..., rows: _Optional[int] = ..., doubt: _Optional[str] = ...) -> None: ...
+
+class RouteOutcomesRequest(_message.Message):
+    __slots__ = ("tenant_id", "candidates")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    candidates: _containers.RepeatedCompositeFieldContainer[RouteCandidate]
+    def __init__(self, tenant_id: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[RouteCandidate, _Mapping]]] = ...) -> None: ...
+
+class RouteOutcomesResponse(_message.Message):
+    __slots__ = ("prompts", "rows", "head_version")
+    PROMPTS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    HEAD_VERSION_FIELD_NUMBER: _ClassVar[int]
+    prompts: _containers.RepeatedCompositeFieldContainer[RoutedPrompt]
+    rows: _containers.RepeatedScalarFieldContainer[int]
+    head_version: str
+    def __init__(self, prompts: _Optional[_Iterable[_Union[RoutedPrompt, _Mapping]]] = ..., rows: _Optional[_Iterable[int]] = ..., head_version: _Optional[str] = ...) -> None: ...
+
+class RoutedPrompt(_message.Message):
+    __slots__ = ("text", "outcomes", "predictions")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    outcomes: _containers.RepeatedScalarFieldContainer[float]
+    predictions: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, text: _Optional[str] = ..., outcomes: _Optional[_Iterable[float]] = ..., predictions: _Optional[_Iterable[float]] = ...) -> None: ...

@@ -54,6 +54,16 @@ class ValueServiceStub:
                 request_serializer=hone_dot_v1_dot_value__pb2.EmbedRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_value__pb2.EmbedResponse.FromString,
                 _registered_method=True)
+        self.Route = channel.unary_unary(
+                '/hone.v1.ValueService/Route',
+                request_serializer=hone_dot_v1_dot_value__pb2.RouteRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_value__pb2.RouteResponse.FromString,
+                _registered_method=True)
+        self.RouteOutcomes = channel.unary_unary(
+                '/hone.v1.ValueService/RouteOutcomes',
+                request_serializer=hone_dot_v1_dot_value__pb2.RouteOutcomesRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_value__pb2.RouteOutcomesResponse.FromString,
+                _registered_method=True)
 
 
 class ValueServiceServicer:
@@ -87,6 +97,20 @@ class ValueServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Route(self, request, context):
+        """Which of several models answers a prompt, by their predicted success and their cost.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RouteOutcomes(self, request, context):
+        """Prompts for which every candidate has an outcome, each predicted from outcomes on other prompts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ValueServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -109,6 +133,16 @@ def add_ValueServiceServicer_to_server(servicer, server):
                     servicer.Embed,
                     request_deserializer=hone_dot_v1_dot_value__pb2.EmbedRequest.FromString,
                     response_serializer=hone_dot_v1_dot_value__pb2.EmbedResponse.SerializeToString,
+            ),
+            'Route': grpc.unary_unary_rpc_method_handler(
+                    servicer.Route,
+                    request_deserializer=hone_dot_v1_dot_value__pb2.RouteRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_value__pb2.RouteResponse.SerializeToString,
+            ),
+            'RouteOutcomes': grpc.unary_unary_rpc_method_handler(
+                    servicer.RouteOutcomes,
+                    request_deserializer=hone_dot_v1_dot_value__pb2.RouteOutcomesRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_value__pb2.RouteOutcomesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -219,6 +253,60 @@ class ValueService:
             '/hone.v1.ValueService/Embed',
             hone_dot_v1_dot_value__pb2.EmbedRequest.SerializeToString,
             hone_dot_v1_dot_value__pb2.EmbedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Route(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.ValueService/Route',
+            hone_dot_v1_dot_value__pb2.RouteRequest.SerializeToString,
+            hone_dot_v1_dot_value__pb2.RouteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RouteOutcomes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.ValueService/RouteOutcomes',
+            hone_dot_v1_dot_value__pb2.RouteOutcomesRequest.SerializeToString,
+            hone_dot_v1_dot_value__pb2.RouteOutcomesResponse.FromString,
             options,
             channel_credentials,
             insecure,

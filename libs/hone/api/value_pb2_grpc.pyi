@@ -39,6 +39,10 @@ class ValueServiceStub:
     """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled."""
     Embed: _grpc.UnaryUnaryMultiCallable[_value_pb2.EmbedRequest, _value_pb2.EmbedResponse]
     """The vectors of texts."""
+    Route: _grpc.UnaryUnaryMultiCallable[_value_pb2.RouteRequest, _value_pb2.RouteResponse]
+    """Which of several models answers a prompt, by their predicted success and their cost."""
+    RouteOutcomes: _grpc.UnaryUnaryMultiCallable[_value_pb2.RouteOutcomesRequest, _value_pb2.RouteOutcomesResponse]
+    """Prompts for which every candidate has an outcome, each predicted from outcomes on other prompts."""
 
 @_typing.type_check_only
 class ValueServiceAsyncStub(ValueServiceStub):
@@ -51,6 +55,10 @@ class ValueServiceAsyncStub(ValueServiceStub):
     """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled."""
     Embed: _aio.UnaryUnaryMultiCallable[_value_pb2.EmbedRequest, _value_pb2.EmbedResponse]  # type: ignore[assignment]
     """The vectors of texts."""
+    Route: _aio.UnaryUnaryMultiCallable[_value_pb2.RouteRequest, _value_pb2.RouteResponse]  # type: ignore[assignment]
+    """Which of several models answers a prompt, by their predicted success and their cost."""
+    RouteOutcomes: _aio.UnaryUnaryMultiCallable[_value_pb2.RouteOutcomesRequest, _value_pb2.RouteOutcomesResponse]  # type: ignore[assignment]
+    """Prompts for which every candidate has an outcome, each predicted from outcomes on other prompts."""
 
 class ValueServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -84,5 +92,21 @@ class ValueServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_value_pb2.EmbedResponse, _abc.Awaitable[_value_pb2.EmbedResponse]]:
         """The vectors of texts."""
+
+    @_abc_1.abstractmethod
+    def Route(
+        self,
+        request: _value_pb2.RouteRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_value_pb2.RouteResponse, _abc.Awaitable[_value_pb2.RouteResponse]]:
+        """Which of several models answers a prompt, by their predicted success and their cost."""
+
+    @_abc_1.abstractmethod
+    def RouteOutcomes(
+        self,
+        request: _value_pb2.RouteOutcomesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_value_pb2.RouteOutcomesResponse, _abc.Awaitable[_value_pb2.RouteOutcomesResponse]]:
+        """Prompts for which every candidate has an outcome, each predicted from outcomes on other prompts."""
 
 def add_ValueServiceServicer_to_server(servicer: ValueServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -17,6 +17,7 @@ from hone.cli import (
     inputs,
     plan,
     quotas,
+    routes,
     runs,
     services,
     stack,
@@ -46,6 +47,7 @@ app.add_typer(inputs.data, name="data", rich_help_panel="Training")
 app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(value.app, name="value", rich_help_panel="Training")
+app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
 app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")

@@ -48,6 +48,7 @@ from hone.client.resources import (
     TrajectoryTokens,
     Usage,
 )
+from hone.client.routing import Routing
 from hone.client.storage_resources import Retained, Storage
 from hone.client.transport import ATTEMPTS, HttpTransport, follow, rest_path
 from hone.client.upload_resources import Upload
@@ -59,7 +60,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Findings):
+class Client(Administration, Asking, Findings, Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call

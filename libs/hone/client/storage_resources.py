@@ -47,7 +47,7 @@ class Retained(Resource):
     """
 
     kind: Literal["runs", "samples", "events", "versions", "snapshots", "exports", "models", "datasets", "uploads",
-                  "preflights"]
+                  "preflights", "decisions"]
     items: int
     bytes: int | None = None
     kept: str

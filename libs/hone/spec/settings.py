@@ -168,6 +168,8 @@ class RetentionSettings(Strict):
         None, gt=0, description="Days after a run's end after which its samples and grades are deleted.")
     events_d: float | None = Field(
         None, gt=0, description="Days after which an event is deleted, if its run has ended as long ago.")
+    decisions_d: float | None = Field(
+        30.0, gt=0, description="Days for which decisions of routes are kept, with their prompts and with feedback.")
 
 
 class Settings(Strict):

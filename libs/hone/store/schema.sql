@@ -6,6 +6,7 @@
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
 --   who serves          engines, engine_models, workers
+--   who answers         routes, decisions, feedback
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps, stored_sizes
@@ -232,6 +233,7 @@ CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL AND delete
 CREATE INDEX runs_deleted ON runs (policy_model_id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX runs_open ON runs (created_at) WHERE state IN ('queued', 'running', 'paused');
 CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
+CREATE INDEX runs_by_policy ON runs (policy_model_id);
 -- Counts a tenant's runs in each state, and finds the newest in one state, without reading specs.
 CREATE INDEX runs_by_state ON runs (tenant_id, state, id);
 
@@ -569,6 +571,53 @@ CREATE VIEW outcomes WITH (security_invoker = true) AS
     FROM trajectories t JOIN groups g ON g.id = t.group_id;
 
 
+-- Who answers ---------------------------------------------------------------------------------------------------------
+
+-- A name, hone/NAME, that clients ask instead of a model: one of the candidates answers, whichever the objective prefers.
+CREATE TABLE routes (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    candidates  jsonb NOT NULL,          -- [{model, cost}]
+    objective   jsonb NOT NULL,          -- {weight}, {target} or {max_cost}
+    exploration double precision NOT NULL CHECK (exploration BETWEEN 0 AND 1),
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    updated_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Which candidate answered a request, and why. It is written before the candidate samples.
+CREATE TABLE decisions (
+    id          text PRIMARY KEY,        -- of the answer
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,
+    route       text NOT NULL,
+    prompt      text NOT NULL,           -- as the value service compares prompts: of a long one the end
+    model       text NOT NULL,           -- as the route names it
+    subject_id  text NOT NULL,           -- the registered model or the version
+    objective   jsonb NOT NULL,
+    considered  jsonb NOT NULL,          -- [{model, subject_id, cost, p, score, rows, doubt}], or [{model, gone}]
+    reason      text NOT NULL,
+    explored    boolean NOT NULL,
+    propensity  double precision NOT NULL,   -- chance with which this candidate was drawn
+    prompt_tokens integer,               -- null: the answer has not ended, or it broke off
+    completion_tokens integer,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX decisions_by_route ON decisions (tenant_id, route, id);
+CREATE INDEX decisions_by_time ON decisions USING brin (created_at);
+
+-- How good the answer of a decision was, as a client says, from 0 to 1. It counts as an outcome of the model that answered.
+CREATE TABLE feedback (
+    decision_id text PRIMARY KEY REFERENCES decisions ON DELETE CASCADE,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    subject_id  text NOT NULL,
+    score       double precision NOT NULL CHECK (score BETWEEN 0 AND 1),
+    comment     text NOT NULL DEFAULT '',
+    updated_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX feedback_by_subject ON feedback (subject_id, decision_id);
+
+
 -- Who serves ----------------------------------------------------------------------------------------------------------
 
 -- One engine process. It alone writes the row.
@@ -846,7 +895,8 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
-    operations, events, outcomes TO hone_gateway;
+    operations, events, outcomes, routes, feedback TO hone_gateway;
+GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
@@ -867,7 +917,8 @@ BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
-                             'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
+                             'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
+                             'decisions', 'feedback'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

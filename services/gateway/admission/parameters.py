@@ -21,9 +21,11 @@ def _after(cursor: str) -> Any:
 
 
 AfterArtifact = Annotated[str | None, _after(r"art_\w+")]
+AfterDecision = Annotated[str | None, _after(r"chatcmpl_\w+")]
 AfterDeleted = Annotated[str | None, _after(r"(run|art|op|ver)_\w+(-samples)?")]
 AfterExport = Annotated[str | None, _after(r"op_\w+")]
 AfterKey = Annotated[str | None, _after(r"key_\w+")]
+AfterRoute = Annotated[str | None, _after(r"[a-z0-9_.-]+")]
 AfterRun = Annotated[str | None, _after(r"run_\w+")]
 AfterSample = Annotated[str | None, _after(r"[0-9]{1,18}\.[0-9]{1,9}")]
 AfterGroup = Annotated[str | None, _after(r"[0-9]{1,18}")]

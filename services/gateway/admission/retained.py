@@ -12,6 +12,8 @@ _NEXT = 5
 """Items of a kind that are shown as the next to go."""
 
 _DAY_S = 86400.0
+_ROWS = ("runs", "events", "preflights", "decisions")
+"""Kinds that are rows in the database alone."""
 _DELETED = "until it is deleted"
 _KEPT: Mapping[str, str] = {
     "models": f"{_DELETED}, or the last run that started from it is",
@@ -19,14 +21,15 @@ _KEPT: Mapping[str, str] = {
     "snapshots": "the newest of each model, until its run is deleted",
     "versions": "the newest keep_versions and every checkpoint_every-th of a run",
     "runs": _DELETED, "samples": "as long as its run", "events": "as long as their run", "exports": _DELETED,
-    "preflights": _DELETED, "uploads": ""}
+    "preflights": _DELETED, "decisions": "until their route is deleted", "uploads": ""}
 """How long a kind is kept where no setting of the stack says anything else."""
 
 LIMITED: Mapping[str, str] = {
     "runs": "{} after its end, unless an open run started from it", "samples": "{} after the end of its run",
     "events": "{}, and as long after the end of their run",
     "versions": "as its run's spec says; {} after the run's end the base, the newest, and what others start from",
-    "exports": "{}", "preflights": "{}", "uploads": "{} after its last part"}
+    "exports": "{}", "preflights": "{}", "decisions": "{}, or until their route is deleted",
+    "uploads": "{} after its last part"}
 """How long a kind is kept where a setting says so many days."""
 
 
@@ -37,7 +40,7 @@ async def of_tenant(session: TenantSession, settings: Settings) -> list[Retained
         found = []
         for kind, kept in _KEPT.items():
             days, setting = _rule(settings, kind)
-            row = sums.get(kind, {"items": 0, "bytes": None if kind in ("runs", "events", "preflights") else 0})
+            row = sums.get(kind, {"items": 0, "bytes": None if kind in _ROWS else 0})
             retained = Retained.model_validate({
                 "kind": kind, "items": row["items"], "bytes": row["bytes"], "setting": setting,
                 "kept": kept if days is None else LIMITED[kind].format(_days(days))})

@@ -11,6 +11,9 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 UNLOGGED = frozenset({"uploads.put_part"})
 """Actions without a row: the parts of an upload, which may be thousands. Its beginning and its end have one."""
 
+RECORDED = frozenset({"chat.completed", "routes.feedback"})
+"""Actions that leave rows of their own. They are here only with a subject: a model was published."""
+
 
 @dataclass
 class AuditedRequest:
@@ -26,10 +29,10 @@ class AuditedRequest:
         if self.logged or route is None or self.scope["method"] in _READS:
             return
         action = f"{route.tags[0]}.{route.name}"
-        if action in UNLOGGED:
+        subject = self.subject or next(iter(self.scope["path_params"].values()), "")
+        if action in UNLOGGED or (action in RECORDED and not subject):
             return
         client = self.scope.get("client")
-        subject = self.subject or next(iter(self.scope["path_params"].values()), "")
         self.logged = bool(await transaction.run(
             "audit_log.add_if_changed", tenant_id=tenant_id, key_id=key_id, action=action, subject=subject,
             request_id=self.scope["state"]["request_id"], address=client[0] if client else ""))

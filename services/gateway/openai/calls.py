@@ -29,6 +29,9 @@ from services.gateway.openai.refusals import Busy, of_service, unknown_model
 DEADLINE_S = 600.0
 """Seconds that a request may take, the loading of its model included: as long as OpenAI's clients wait."""
 
+ROUTE_S = 5.0
+"""Seconds that the choice of a model may take."""
+
 QUIET_S = 5.0
 """Seconds without a token after which a stream says that it goes on."""
 
@@ -115,6 +118,30 @@ class EngineCalls:
             if error.code() is grpc.StatusCode.INVALID_ARGUMENT and (error.details() or "").startswith("model:"):
                 raise unknown_model(name, rpc_errors.reason(error)) from error
             raise of_service(error, name, "value service") from error
+
+    async def route(
+        self, session: TenantSession, request: value_pb2.RouteRequest
+    ) -> tuple[value_pb2.RouteResponse | None, str]:
+        """Return what the value service decides; None, and the reason, while it does not answer."""
+        try:
+            stub: Any = value_pb2_grpc.ValueServiceStub(self._channel(self.settings.addresses.value))
+            return await stub.Route(request, timeout=ROUTE_S, metadata=_caller(session)), ""
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
+                raise of_service(error, "", "value service") from error
+            return None, f"the value service does not answer ({error.code().name})"
+
+    async def route_outcomes(
+        self, session: TenantSession, request: value_pb2.RouteOutcomesRequest
+    ) -> value_pb2.RouteOutcomesResponse:
+        """Return outcomes of candidates on the same prompts. Raises the refusal of the value service."""
+        try:
+            stub: Any = value_pb2_grpc.ValueServiceStub(self._channel(self.settings.addresses.value))
+            found: value_pb2.RouteOutcomesResponse = await stub.RouteOutcomes(
+                request, timeout=DEADLINE_S, metadata=_caller(session))
+            return found
+        except grpc.aio.AioRpcError as error:
+            raise of_service(error, "", "value service") from error
 
     async def pieces(
         self, session: TenantSession, name: str, requests: Sequence[inference_pb2.GenerateRequest]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Protocol
 
 from hone import ids
 from hone.api import inference_pb2, trajectory_pb2
@@ -17,6 +18,17 @@ from services.gateway.openai.requests import ChatRequest
 KIND, CHUNK = "chat.completion", "chat.completion.chunk"
 
 
+class Routed(Protocol):
+    """What a route has to do with a chat completion."""
+
+    @property
+    def shown(self) -> Object:
+        """What the answer says of it."""
+
+    async def ended(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Store what the whole answer used."""
+
+
 @dataclass(frozen=True)
 class Chat:
     """A chat request that is ready for an engine."""
@@ -27,6 +39,7 @@ class Chat:
     tools: Sequence[Object]
     begun: str  # of the answer, where a tool must be called
     request: inference_pb2.GenerateRequest
+    routed: Routed | None = None  # None: the request names its model
 
     @property
     def prompt_ids(self) -> Sequence[int]:
@@ -39,8 +52,19 @@ class Chat:
         return (self.body.top_logprobs or 0) if self.body.logprobs else None
 
 
-async def prepared(asked: Asked, body: ChatRequest) -> Chat:
-    """Return a request as an engine takes it. Raises WrongRequest, TooLong."""
+    def extension(self) -> Object:
+        """Return what the whole answer, or its first chunk, says besides OpenAI's fields."""
+        ids: Object = {"prompt_token_ids": [*self.prompt_ids]} if self.body.return_token_ids else {}
+        return ids | ({"route": self.routed.shown} if self.routed else {})
+
+    async def ended(self, completion_tokens: int) -> None:
+        """Let its route know what the answer used."""
+        if self.routed:
+            await self.routed.ended(len(self.prompt_ids), completion_tokens)
+
+
+async def prepared(asked: Asked, body: ChatRequest, id: str = "", routed: Routed | None = None) -> Chat:
+    """Return a request as an engine takes it; its answer has this `id` or a new one. Raises WrongRequest, TooLong."""
     messages, shown, begun = prompts.conversation(body), prompts.tools(body), prompts.begun(body)
     prompts.expect_free_form(body)
     prompts.expect_readable(asked.model, messages, shown)
@@ -48,7 +72,7 @@ async def prepared(asked: Asked, body: ChatRequest) -> Chat:
     most = prompts.room("messages", len(prompt_ids), body.most_tokens, asked.positions)
     request = prompts.engine_request(
         asked.model, prompt_ids, body.choices, most, body, asked.reader.stop_ids, body.top_logprobs or 0)
-    return Chat(asked, body, Head(ids.new("chatcmpl"), now(), body.model), shown, begun, request)
+    return Chat(asked, body, Head(id or ids.new("chatcmpl"), now(), body.model), shown, begun, request, routed)
 
 
 async def whole(chat: Chat) -> Object:
@@ -57,10 +81,11 @@ async def whole(chat: Chat) -> Object:
     if any(map(broken, made)):
         raise Away("The engine broke off.")
     samples = [await chat.asked.sample(one, chat.prompt_ids, chat.body.stops, one.index) for one in made]
-    spent = answers.usage(len(chat.prompt_ids), sum(len(sample.ids) for sample in samples))
-    more: Object = {"prompt_token_ids": [*chat.prompt_ids]} if chat.body.return_token_ids else {}
+    made_tokens = sum(len(sample.ids) for sample in samples)
+    await chat.ended(made_tokens)
     return chat.head.part(
-        KIND, [_choice(chat, sample) for sample in samples], samples[0].fingerprint, usage=spent, **more)
+        KIND, [_choice(chat, sample) for sample in samples], samples[0].fingerprint,
+        usage=answers.usage(len(chat.prompt_ids), made_tokens), **chat.extension())
 
 
 def _choice(chat: Chat, sample: Sample) -> Object:
@@ -82,6 +107,7 @@ async def events(chat: Chat) -> AsyncGenerator[str]:
             made_tokens += sum(len(piece.ids) for _, piece in together)
             yield f"{opening}{''.join(said)}" if together else streams.KEEP_ALIVE
             opening = "" if together else opening
+    await chat.ended(made_tokens)
     if body.stream_options and body.stream_options.include_usage:
         yield streams.usage_event(chat.head, CHUNK, len(chat.prompt_ids), made_tokens)
     yield streams.DONE
@@ -96,9 +122,8 @@ class ChatStream:
         self.before = list(chat.prompt_ids[-16:])
 
     def opening(self, chat: Chat) -> str:
-        """Return the event that names the role, with the prompt's ids where they are asked for."""
-        more = {"prompt_token_ids": [*chat.prompt_ids]} if chat.body.return_token_ids else {}
-        return streams.event({**self.chunks.opening(), **more})
+        """Return the event that names the role."""
+        return streams.event({**self.chunks.opening(), **chat.extension()})
 
     async def events(self, chat: Chat, piece: trajectory_pb2.Completion) -> str:
         """Return the events of new tokens. Raises Away if the engine breaks off."""

@@ -43,25 +43,43 @@ class AskedModel:
         return replace(self, rules=self.rules.model_copy(update={"template": template}))
 
 
+@dataclass(frozen=True)
+class Located:
+    """The row of what a name stands for: of a registered model, or of a version with its run."""
+
+    row: Row
+    run: Row | None = None
+    follows: bool = False  # newer versions may answer as well
+
+    @property
+    def subject_id(self) -> str:
+        """The id of the registered model or of the version."""
+        return str(self.row["shown"])
+
+
 async def find(session: TenantSession, name: str) -> AskedModel:
     """Return the model that a name stands for. Raises NotFound, with OpenAI's code `model_not_found`."""
+    async with session.transaction() as transaction:
+        found = await locate(transaction, name)
+        if found.run is None:
+            return await _own_model(session, transaction, found.row, name, found.row["origin"], TextRules())
+        return await _of_run(session, transaction, found.run, found.row, name, found.follows)
+
+
+async def locate(transaction: AsyncTransaction, name: str) -> Located:
+    """Return the row of what a name stands for, and publish nothing. Raises NotFound as `find` does."""
     if not name or "\0" in name or len(name) > 300:
         raise unknown_model(name, "no name of a model")
-    async with session.transaction() as transaction:
-        run, at, step = name.rpartition("@")
-        if at:
-            return await _at_step(session, transaction, name, run, step)
-        if name.startswith("ver_"):
-            return await _version(session, transaction, name)
-        base = await transaction.one("asked.base", name=name)
-        if base is not None:
-            return await _own_model(session, transaction, base, name, base["origin"], TextRules())
-        return await _at_step(session, transaction, name, name, "latest")
+    run, at, step = name.rpartition("@")
+    if at:
+        return await _at_step(transaction, name, run, step)
+    if name.startswith("ver_"):
+        return await _version(transaction, name)
+    base = await transaction.one("asked.base", name=name)
+    return Located(base) if base is not None else await _at_step(transaction, name, name, "latest")
 
 
-async def _at_step(
-    session: TenantSession, transaction: AsyncTransaction, name: str, run: str, step: str,
-) -> AskedModel:
+async def _at_step(transaction: AsyncTransaction, name: str, run: str, step: str) -> Located:
     """Return the newest version of a run, or the one after a step."""
     if step != "latest" and not _STEP.fullmatch(step):
         raise unknown_model(name, f"found {step!r} after the @, expected latest or the number of a step")
@@ -74,23 +92,27 @@ async def _at_step(
     row = await transaction.one("asked.version", model_id=found[0]["model_id"], number=number)
     if row is None:
         raise unknown_model(name, "the run has no such version" if number is not None else "it has no version yet")
-    return await _of_run(session, transaction, found[0], row, name, follows=number is None)
+    return _stored(Located(row, found[0], follows=number is None), name)
 
 
-async def _version(session: TenantSession, transaction: AsyncTransaction, name: str) -> AskedModel:
+async def _version(transaction: AsyncTransaction, name: str) -> Located:
     run = await transaction.one("asked.run_of_version", version_id=name)
     row = await transaction.one("asked.version", model_id=run["model_id"], number=run["number"]) if run else None
     if run is None or row is None:
         raise unknown_model(name)
-    return await _of_run(session, transaction, run, row, name, follows=False)
+    return _stored(Located(row, run), name)
+
+
+def _stored(found: Located, name: str) -> Located:
+    if not found.row["stored"]:
+        raise unknown_model(name, f"the weights of version {found.subject_id} were deleted")
+    return found
 
 
 async def _of_run(
     session: TenantSession, transaction: AsyncTransaction, run: Row, row: Row, name: str, follows: bool,
 ) -> AskedModel:
     """Return a version of a run's policy. One that `follows` may be answered by a newer one."""
-    if not row["stored"]:
-        raise unknown_model(name, f"the weights of version {row['shown']} were deleted")
     origin = await transaction.one("versions.origin", version_id=row["shown"])
     facts, rules = (origin or {"manifest": {}})["manifest"], TextRules.model_validate(run["chat"] or {})
     if not row["newest"] or (run["open"] and not follows):

@@ -14,6 +14,8 @@ from pydantic import (
     model_validator,
 )
 
+from hone.client.routing_resources import PREFIX, RouteOptions
+
 MOST_CHOICES, MOST_STOPS, MOST_TOP, MOST_EMBEDDED = 128, 4, 20, 1024
 _Text = Annotated[str, StringConstraints(min_length=1)]
 
@@ -227,6 +229,7 @@ class ChatRequest(_Asked):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    route: RouteOptions | None = Field(None, description="What changes for this request, where the model is a route.")
     verbosity: Any = Field(None, description="Ignored.")
     prediction: Any = Field(None, description="Ignored.")
     modalities: Any = Field(None, description="Ignored.")
@@ -237,6 +240,8 @@ class ChatRequest(_Asked):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
+        if self.route is not None and not self.model.startswith(PREFIX):
+            raise ValueError(f"expected route only beside a model that is a route, {PREFIX}NAME")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("expected logprobs: true beside top_logprobs")
         named = self.tool_choice.function.name if isinstance(self.tool_choice, NamedTool) else None

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.middleware.tenancy import Caller
+from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.openai import chat, completions, embeddings, streams
 from services.gateway.openai.answers import Object
 from services.gateway.openai.asking import Asking
 from services.gateway.openai.requests import ChatRequest, CompletionRequest, EmbeddingRequest
+from services.gateway.routing import choice, stored
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
@@ -43,11 +44,19 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {**_UNKNOWN, 200: {
 async def completed(body: ChatRequest, request: Request, caller: Caller, models: Models) -> Response:
     """Have a model answer a conversation, as OpenAI's clients ask. `stream` sends the answer as it is made."""
     async with AsyncExitStack() as stack:
-        asked = await stack.enter_async_context(models.one(caller, body.model, body.reasoning_effort))
-        prepared = await chat.prepared(asked, body)
+        prepared = await _prepared(stack, models, caller, body)
         if body.stream:
             return await streams.answer(_held(stack.pop_all(), chat.events(prepared)))
         return JSONResponse(await _unless_gone(request, lambda: chat.whole(prepared)))
+
+
+async def _prepared(stack: AsyncExitStack, models: Asking, caller: TenantSession, body: ChatRequest) -> chat.Chat:
+    """Return the chat of the model that a request names, or of the one that its route chooses."""
+    route = stored.name_of(body.model)
+    if route is not None:
+        return await choice.prepared(stack, models, caller, body, route)
+    asked = await stack.enter_async_context(models.one(caller, body.model, body.reasoning_effort))
+    return await chat.prepared(asked, body)
 
 
 @router.post("/completions", response_model=None, responses=_ANSWERS)

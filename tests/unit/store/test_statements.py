@@ -20,7 +20,7 @@ COMPOSED = {
       for name in names),
     "runs.owned", "models.owned",  # hone.store.ownership
     *(f"retention.{name}" for name in (
-        "preflights", "runs", "exports", "versions", "samples", "events", "idempotency")),
+        "preflights", "runs", "exports", "versions", "samples", "events", "idempotency", "decisions")),
     *(f"retained.{name}{due}" for name in retained.LIMITED for due in ("", "_due")),
 }
 """The names that the code puts together."""

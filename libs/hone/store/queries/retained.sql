@@ -22,6 +22,7 @@ SELECT kind, count(DISTINCT owner) AS items, coalesce(sum(bytes), 0)::bigint AS 
 UNION ALL SELECT CASE WHEN preflight IS NULL THEN 'runs' ELSE 'preflights' END, count(*), NULL
     FROM runs WHERE deleted_at IS NULL GROUP BY preflight IS NULL
 UNION ALL SELECT 'events', count(*), NULL FROM events
+UNION ALL SELECT 'decisions', count(*), NULL FROM decisions
 
 -- name: runs
 SELECT id, name, ended_at AS at FROM runs
@@ -85,3 +86,9 @@ SELECT id, name, touched_at AS at FROM uploads WHERE state IN ('open', 'refused'
 -- name: uploads_due
 SELECT count(*) AS due FROM uploads
 WHERE state IN ('open', 'refused') AND touched_at < now() - make_interval(secs => 86400 * %(days)s)
+
+-- name: decisions
+SELECT id, route AS name, created_at AS at FROM decisions ORDER BY id LIMIT %(limit)s
+
+-- name: decisions_due
+SELECT count(*) AS due FROM decisions WHERE created_at < now() - make_interval(secs => 86400 * %(days)s)

@@ -71,6 +71,11 @@ DELETE FROM idempotency_keys WHERE (tenant_id, key) IN (
     SELECT tenant_id, key FROM idempotency_keys
     WHERE created_at < now() - make_interval(secs => 86400 * %(days)s) ORDER BY created_at LIMIT %(limit)s)
 
+-- name: decisions
+DELETE FROM decisions WHERE id = ANY (ARRAY(
+    SELECT id FROM decisions WHERE created_at < now() - make_interval(secs => 86400 * %(days)s)
+    LIMIT 10 * %(limit)s))
+
 -- name: journal
 -- Calls of groups that have ended or are gone: the transactions that end a group delete them, so none is expected.
 DELETE FROM journal WHERE group_id IN (

@@ -1,0 +1,1 @@
+"""Routes: names under which one of several models answers."""
