@@ -52,7 +52,8 @@ def candidate(text: str) -> dict[str, Any]:
 def listed(limit: Limit = 50, json: Json = False) -> None:
     """List the routes that were set; `auto` is there without being set."""
     with connection.client() as client:
-        rows(islice(every(client.routes), limit), ("name", "objective", "exploration", "candidates"), json)
+        found = islice(every(client.routes), limit)
+        rows(found, ("name", "objective", "exploration", "candidates"), json)
 
 
 @app.command()

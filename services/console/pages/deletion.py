@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from hone.client.deletion_resources import Deletion
 from services.console.view import PageView
 from services.console.widgets import questions
 
@@ -20,7 +19,7 @@ async def asked(view: PageView, what: str, words: str, delete: Callable[[], obje
     return True
 
 
-def button(view: PageView, what: str, words: str, delete: Callable[[], Deletion], then: str) -> None:
+def button(view: PageView, what: str, words: str, delete: Callable[[], object], then: str) -> None:
     """Put a button on the page that deletes what the page shows, and then opens the page `then`."""
     async def act() -> None:
         if await asked(view, what, words, delete):

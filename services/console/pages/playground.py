@@ -25,13 +25,13 @@ _SAMPLING: Mapping[str, tuple[str, float | None, str]] = {
 
 async def show(view: PageView, request: Request) -> None:
     """Show a form for a message, and two models; the query parameters `model` choose them."""
-    offered = await _offered(view)
-    chosen = [*request.query_params.getlist("model"), *offered][:2]
+    known = await offered(view)
+    chosen = [*request.query_params.getlist("model"), *known][:2]
     html(parts.heading("Playground", "Two models answer the same message. A warmer colour is a less likely token."))
-    _Playground(view, offered | {name: name for name in chosen}, chosen)
+    _Playground(view, known | {name: name for name in chosen}, chosen)
 
 
-async def _offered(view: PageView) -> dict[str, str]:
+async def offered(view: PageView) -> dict[str, str]:
     """Return the names of models that may be asked, with what they are: runs first, then registered models."""
     runs = (await view.ask(view.hone.runs, _OFFERED)).data
     models = (await view.ask(view.hone.models, _OFFERED)).data

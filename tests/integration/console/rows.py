@@ -65,7 +65,9 @@ def write(url: str, objects: Objects, hone: Client, base: str) -> World:
         _plan(connection, family[0], DONE, "grpo", _group_plan(family[0], group, 0, [*_SCORES, None], "exact"))
         _plan(connection, family[0], DONE - 1, "gigpo", _group_plan(family[0], turns, 1, [1.0, 0.0], "environment"))
         _engines(connection, family[0])
+        _decisions(connection, family[0], base)
     _datasets(hone)
+    hone.put_route("tasks", [{"model": base, "cost": 1}, {"model": f"{family[0].id}@{DONE}", "cost": 4}], target=0.7)
     return World(family[0], failed, fresh, group, turns)
 
 
@@ -285,6 +287,23 @@ def _engines(connection: Connection, run: Run) -> None:
         " WHERE model_id = %s ORDER BY number DESC LIMIT 1", [run.model_id, run.model_id])
     for kind in ("trainer", "rollout"):
         connection.execute("INSERT INTO workers (id, kind) VALUES (%s, %s)", [f"{kind}-0", kind])
+
+
+def _decisions(connection: Connection, run: Run, base: str) -> None:
+    """Write what a route decided: one by its prediction with feedback, one explored."""
+    considered = [{"model": base, "cost": 1.0, "p": 0.81, "score": 1.75, "rows": 120},
+                  {"model": f"{run.id}@{DONE}", "cost": 4.0, "p": 0.93, "score": 1.0, "rows": 96}]
+    for explored, reason in ((False, "cheapest with a predicted success of at least 0.7: 0.810, cost 1"),
+                             (True, "explored: 0.05 of the answers are drawn among all 2 candidates")):
+        id = ids.new("chatcmpl")
+        connection.execute(
+            "INSERT INTO decisions (id, tenant_id, route, prompt, model, subject_id, objective, considered, reason,"
+            " explored, propensity, prompt_tokens, completion_tokens) SELECT %s, tenant_id, 'tasks', %s, %s, %s, %s,"
+            " %s, %s, %s, 0.975, 31, 12 FROM runs WHERE id = %s",
+            [id, _PROMPT, base, base, Jsonb({"target": 0.7}), Jsonb(considered), reason, explored, run.id])
+        if not explored:
+            connection.execute("INSERT INTO feedback (decision_id, tenant_id, subject_id, score, comment) SELECT id,"
+                               " tenant_id, subject_id, 1, 'right' FROM decisions WHERE id = %s", [id])
 
 
 def beat(url: str) -> None:

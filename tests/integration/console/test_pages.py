@@ -41,6 +41,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
         "model.safetensors", "Runs from this model", "generation_config.json, config.json", "no bos"]
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
     yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
+    yield "routes", "/routes", ["hone/tasks", "success that is enough 0.7", "hone/auto", "New route"]
+    yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "new", "/runs/new", ["Choose a preset", "Start run"]
