@@ -1,12 +1,15 @@
 """A run answers OpenAI's client while it trains and afterwards, by each of its names, and is no worse for it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from typer.testing import CliRunner
 
+from hone.cli.main import app
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, wait_for
 
@@ -59,3 +62,37 @@ def test_a_model_that_was_asked_can_be_deleted_with_its_run(
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(model="asked-once", **ASK)
     wait_for("the end of the deletion", lambda: plain.client.deletion("asked-once").state == "deleted", 60)
+
+
+def test_a_route_is_judged_by_runs_that_grade_its_candidates(
+    plain: Scene, client: Any, bases: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain.client.upload_model("good", bases(steps=90))
+    plain.client.upload_model("poor", bases(steps=90, careless=0.5))
+    plain.client.put_route("sorters", [{"model": "poor", "cost": 1}, {"model": "good", "cost": 4}], weight=0.9)
+    digits = [f"{7 * number % 1000:03d}" for number in range(60)]
+    rows = [{"prompt": f"s{one}=", "answer": "".join(sorted(one))} for one in digits]
+    plain.client.upload_dataset("held-out", "\n".join(map(json.dumps, rows)).encode())
+    record = plain.stack.record()
+    monkeypatch.setenv("HONE_URL", record.gateway_url)
+    monkeypatch.setenv("HONE_API_KEY", record.api_key)
+    (tmp_path / "grader.json").write_text('{"type": "exact"}')
+    shown = CliRunner().invoke(app, [
+        "route", "evaluate", "sorters", "--dataset", "held-out", "--grader", str(tmp_path / "grader.json"),
+        "--prompts", "60", "--samples", "2", "--max-tokens", "6", "--out", str(tmp_path / "curve.svg")])
+    assert shown.exit_code == 0, shown.output
+    assert "hone/sorters over 61 prompts" in shown.output, "the rows, and the task of the step"
+    assert (tmp_path / "curve.svg").read_text().count("<path") > 10
+    found = plain.client.route_evaluation("sorters")
+    poor, good = found.candidates
+    assert (poor.rows, good.rows) == (61, 61)
+    assert poor.quality < good.quality == found.largest
+    assert [one.setting for one in found.curves["random"]] == ["poor", "good"]
+    half, by_chance = found.half["router"], found.half["random"]
+    assert half is not None
+    assert by_chance is not None
+    assert poor.quality < by_chance < good.quality
+    answer = client.chat.completions.create(model="hone/sorters", **ASK)
+    considered = {one.model: one for one in plain.client.decisions("sorters").data[0].considered}
+    assert considered["good"].rows == 61, "graded answers are outcomes of the model"
+    assert answer.model in considered
