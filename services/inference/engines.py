@@ -58,6 +58,10 @@ class Engine(Protocol):
         """Number of sequences that have made no token yet."""
 
     @property
+    def tokenizer(self) -> ModelText:
+        """The text of the served version. Raises LookupError while none is served."""
+
+    @property
     def has_work(self) -> bool:
         """Whether a step would do anything."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from hone.api import inference_pb2, trajectory_pb2
 from hone.rpc.errors import InvalidField
+from services.inference.grammars import Grammar, Walk
 
 MOST_SAMPLES = 4096
 MOST_BIASES = 1024
@@ -70,6 +71,20 @@ class NoiseKey:
     call: int = 0
 
 
+class Guide:
+    """The grammar of a request's samples, which is compiled before an engine gets the request."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.grammar: Grammar | None = None
+
+    def walk(self, stop_ids: Sequence[int], made: Sequence[int] = ()) -> Walk:
+        """Begin a sample, after the tokens `made`. Raises LookupError before the grammar is compiled."""
+        if self.grammar is None:
+            raise LookupError("the grammar is not compiled yet")
+        return self.grammar.walk(stop_ids, made)
+
+
 @dataclass(frozen=True, eq=False)
 class Request:
     """All samples of one prompt. Two requests are the same only if they are the same object."""
@@ -84,6 +99,7 @@ class Request:
     streamed: bool = False  # the caller wants each token as it is made
     tenant_id: str = ""  # who may abort it through the door
     first: int = 0  # index of the first sample
+    guide: Guide | None = None  # what its samples must be; None: any text
 
     @property
     def indexes(self) -> range:
@@ -151,6 +167,7 @@ def read_request(
     return Request(
         message.request_id, tuple(message.prompt_ids), message.n, sampling, noise, message.version_id,
         _KV[message.kv_on_update], streamed, first=message.first,
+        guide=Guide(message.grammar) if message.grammar else None,
     )
 
 

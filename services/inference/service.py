@@ -30,6 +30,7 @@ from hone.rpc.tenancy import Caller, calling
 from hone.store.ownership import OwnedRows
 from services.inference import requests, scoring
 from services.inference.engines import Engine
+from services.inference.grammars import Grammars
 from services.inference.loaded_models import LoadedModels
 from services.inference.requests import Answer, Limits, Request
 from services.inference.scoring import Scored, ScoreItem
@@ -71,7 +72,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     def __init__(self, limits: Limits, models: LoadedModels, engine_id: str, rows: OwnedRows) -> None:
         self._limits, self._models, self._engine_id, self._rows = limits, models, engine_id, rows
-        self._thread = models.thread
+        self._thread, self._grammars = models.thread, Grammars()
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
@@ -203,10 +204,18 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             async with self._models.at(model_id, version_id, timeout_s, min_version) as engine:
                 for one in pending:
                     _check_fit(one, engine.architecture)
+                    await self._compile(one, engine)
                 for one in pending:
                     self._thread.submit(engine, one.request, queue.put_nowait)
         except Exception as error:  # raised again where the answers are awaited
             queue.put_nowait(error)
+
+    async def _compile(self, pending: PendingRequest, engine: Engine) -> None:
+        """Compile the grammar of a request for the engine's tokens. Raises InvalidField."""
+        guide = pending.request.guide
+        if guide is not None:
+            guide.grammar = await self._grammars.of(
+                f"{pending.path}grammar", guide.text, engine.tokenizer, engine.architecture.vocab_size)
 
     def _time_left(self, context: grpc.aio.ServicerContext[Any, Any]) -> float:
         remaining = context.time_remaining()

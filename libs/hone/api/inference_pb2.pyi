@@ -18,7 +18,7 @@ KV_ON_UPDATE_KEEP: KvOnUpdate
 KV_ON_UPDATE_RECOMPUTE: KvOnUpdate
 
 class GenerateRequest(_message.Message):
-    __slots__ = ("request_id", "model_id", "version_id", "prompt_ids", "n", "sampling", "noise", "kv_on_update", "min_version", "first")
+    __slots__ = ("request_id", "model_id", "version_id", "prompt_ids", "n", "sampling", "noise", "kv_on_update", "min_version", "first", "grammar")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     MODEL_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class GenerateRequest(_message.Message):
     KV_ON_UPDATE_FIELD_NUMBER: _ClassVar[int]
     MIN_VERSION_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
+    GRAMMAR_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     model_id: str
     version_id: str
@@ -39,7 +40,8 @@ class GenerateRequest(_message.Message):
     kv_on_update: KvOnUpdate
     min_version: int
     first: int
-    def __init__(self, request_id: _Optional[str] = ..., model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., prompt_ids: _Optional[_Iterable[int]] = ..., n: _Optional[int] = ..., sampling: _Optional[_Union[_trajectory_pb2.Sampling, _Mapping]] = ..., noise: _Optional[_Union[_trajectory_pb2.NoiseKey, _Mapping]] = ..., kv_on_update: _Optional[_Union[KvOnUpdate, str]] = ..., min_version: _Optional[int] = ..., first: _Optional[int] = ...) -> None: ...
+    grammar: str
+    def __init__(self, request_id: _Optional[str] = ..., model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., prompt_ids: _Optional[_Iterable[int]] = ..., n: _Optional[int] = ..., sampling: _Optional[_Union[_trajectory_pb2.Sampling, _Mapping]] = ..., noise: _Optional[_Union[_trajectory_pb2.NoiseKey, _Mapping]] = ..., kv_on_update: _Optional[_Union[KvOnUpdate, str]] = ..., min_version: _Optional[int] = ..., first: _Optional[int] = ..., grammar: _Optional[str] = ...) -> None: ...
 
 class GenerateResponse(_message.Message):
     __slots__ = ("request_id", "completions")

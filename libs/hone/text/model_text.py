@@ -229,6 +229,14 @@ class ModelText(ABC):
             start -= 1
         return self.decode(ids[start:])
 
+    def id_of(self, written: str) -> int | None:
+        """Return the id of a token that the vocabulary writes so; None where there is no such token."""
+        return self._table.id_of(written)
+
+    def used_ids(self, vocabulary: int) -> list[int]:
+        """Return the ids below `vocabulary` that a token has, in ascending order."""
+        return sorted(id for id in self._table.ids if id < vocabulary)
+
     def unused_ids(self, vocabulary: int) -> list[int]:
         """Return the ids below `vocabulary`, a model's number of rows, that no token has, in ascending order."""
         return sorted(set(range(vocabulary)).difference(self._table.ids))

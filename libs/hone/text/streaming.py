@@ -1,14 +1,13 @@
 """The text of an answer while its ids arrive, and the text and bytes of single tokens."""
 
-import re
 from collections.abc import Sequence
 
+from hone.text import token_bytes
 from hone.text.model_text import ModelText
 
 CONTEXT = 8
 """Ids before a token that decide how it is written."""
 _MOST_BYTES = 4
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class TextStream:
@@ -43,32 +42,10 @@ class TextStream:
 def token(text: ModelText, id: int, before: Sequence[int]) -> tuple[str, bytes]:
     """Return the text of one token after the ids `before`, and its bytes, which name a part of a character."""
     added = text.added(id, before)
-    raw = _bytes(text.written(id)) if "\ufffd" in added or not added else None
+    raw = token_bytes.named(text.written(id)) if "\ufffd" in added or not added else None
     if raw is None:
         return added, added.encode()
     try:
         return raw.decode(), raw
     except UnicodeDecodeError:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw), raw
-
-
-def _bytes(written: str) -> bytes | None:
-    """Return the bytes of a token by its name in the vocabulary: `<0xE4>`, or a character a byte, as in GPT-2.
-
-    None for a token that is named otherwise.
-    """
-    if whole := _BYTE.fullmatch(written):
-        return bytes([int(whole[1], 16)])
-    if not written or any(character not in _CHARACTERS for character in written):
-        return None
-    return bytes(_CHARACTERS[character] for character in written)
-
-
-def _byte_characters() -> dict[str, int]:
-    """Return the byte for which each character stands in byte-level vocabularies."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}
-
-
-_CHARACTERS = _byte_characters()

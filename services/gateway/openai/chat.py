@@ -9,10 +9,11 @@ from hone import ids
 from hone.api import inference_pb2, trajectory_pb2
 from hone.text.streaming import TextStream
 from services.gateway.middleware.errors import Away
-from services.gateway.openai import answers, prompts, streams, tool_calls
+from services.gateway.openai import answers, guides, prompts, streams, tool_calls
 from services.gateway.openai.answers import Head, Object, Sample
 from services.gateway.openai.asking import Asked, broken
 from services.gateway.openai.calls import now
+from services.gateway.openai.guides import Guide
 from services.gateway.openai.requests import ChatRequest
 
 KIND, CHUNK = "chat.completion", "chat.completion.chunk"
@@ -40,6 +41,7 @@ class Chat:
     begun: str  # of the answer, where a tool must be called
     request: inference_pb2.GenerateRequest
     routed: Routed | None = None  # None: the request names its model
+    guide: Guide | None = None
 
     @property
     def prompt_ids(self) -> Sequence[int]:
@@ -66,18 +68,21 @@ class Chat:
 async def prepared(asked: Asked, body: ChatRequest, id: str = "", routed: Routed | None = None) -> Chat:
     """Return a request as an engine takes it; its answer has this `id` or a new one. Raises WrongRequest, TooLong."""
     messages, shown, begun = prompts.conversation(body), prompts.tools(body), prompts.begun(body)
-    prompts.expect_free_form(body)
+    guide = guides.of(body, asked.reader.control)
     prompts.expect_readable(asked.model, messages, shown)
     prompt_ids = await asked.text.work(lambda text: prompts.chat_ids(text, messages, shown, begun))
     most = prompts.room("messages", len(prompt_ids), body.most_tokens, asked.positions)
     request = prompts.engine_request(
         asked.model, prompt_ids, body.choices, most, body, asked.reader.stop_ids, body.top_logprobs or 0)
-    return Chat(asked, body, Head(id or ids.new("chatcmpl"), now(), body.model), shown, begun, request, routed)
+    request.grammar = guide.grammar if guide else ""
+    head = Head(id or ids.new("chatcmpl"), now(), body.model)
+    return Chat(asked, body, head, shown, begun, request, routed, guide)
 
 
 async def whole(chat: Chat) -> Object:
     """Return the chat completion. Raises the refusal of the engine, and Away if it breaks off."""
-    made = await chat.asked.asking.calls.whole(chat.asked.session, chat.body.model, chat.request)
+    with guides.blamed(chat.guide):
+        made = await chat.asked.asking.calls.whole(chat.asked.session, chat.body.model, chat.request)
     if any(map(broken, made)):
         raise Away("The engine broke off.")
     samples = [await chat.asked.sample(one, chat.prompt_ids, chat.body.stops, one.index) for one in made]
@@ -101,12 +106,14 @@ async def events(chat: Chat) -> AsyncGenerator[str]:
     body, made_tokens, parallel = chat.body, 0, chat.body.parallel_tool_calls is not False
     choices = [ChatStream(chat, index, parallel) for index in range(body.choices)]
     opening = "".join(choice.opening(chat) for choice in choices)
-    async with aclosing(chat.asked.asking.calls.pieces(chat.asked.session, body.model, [chat.request])) as made:
-        async for together in made:
-            said = [await choices[piece.index].events(chat, piece) for _, piece in together]
-            made_tokens += sum(len(piece.ids) for _, piece in together)
-            yield f"{opening}{''.join(said)}" if together else streams.KEEP_ALIVE
-            opening = "" if together else opening
+    pieces = chat.asked.asking.calls.pieces(chat.asked.session, body.model, [chat.request])
+    with guides.blamed(chat.guide):
+        async with aclosing(pieces):
+            async for together in pieces:
+                said = [await choices[piece.index].events(chat, piece) for _, piece in together]
+                made_tokens += sum(len(piece.ids) for _, piece in together)
+                yield f"{opening}{''.join(said)}" if together else streams.KEEP_ALIVE
+                opening = "" if together else opening
     await chat.ended(made_tokens)
     if body.stream_options and body.stream_options.include_usage:
         yield streams.usage_event(chat.head, CHUNK, len(chat.prompt_ids), made_tokens)

@@ -57,13 +57,6 @@ def expect_readable(model: AskedModel, messages: Sequence[Mapping[str, Any]], sh
         raise wrong("tools" if need == "tools" else "messages", need, model.lacks[need])
 
 
-def expect_free_form(body: ChatRequest) -> None:
-    """Raise WrongRequest for an answer that must have a form: neither engine can hold a model to one."""
-    if body.response_format is not None and body.response_format.type != "text":
-        raise wrong("response_format.type", body.response_format.type, "text: neither the native engine nor vLLM, "
-                    "which gets token ids alone, guides tokens by a schema")
-
-
 def room(field: str, prompt: int, wanted: int | None, positions: int) -> int:
     """Return how many tokens an answer may have. Raises TooLong where prompt and answer have no room."""
     if prompt >= positions or prompt + (wanted or 0) > positions:

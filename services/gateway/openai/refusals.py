@@ -6,6 +6,9 @@ from hone.rpc import errors as rpc_errors
 from hone.spec.problems import Problem, found
 from services.gateway.middleware.errors import Away, NotFound, Refusal, TooMany
 
+UNFOLLOWED = "the grammar cannot be followed: "
+"""Begins an engine's reason for an answer that it could not go on with."""
+
 
 class ModelNotFound(NotFound):
     """No model of this tenant has this name."""
@@ -66,6 +69,8 @@ def of_service(error: grpc.aio.AioRpcError, name: str, service: str) -> Refusal:
     """Return the refusal for an error of an engine, or of another `service`."""
     reason = rpc_errors.reason(error)
     match error.code():
+        case grpc.StatusCode.FAILED_PRECONDITION if reason.startswith(UNFOLLOWED):
+            return WrongRequest(reason)
         case grpc.StatusCode.INVALID_ARGUMENT:
             return WrongRequest(reason)
         case grpc.StatusCode.NOT_FOUND:

@@ -45,7 +45,7 @@ def _calls(answer: str, tools: Tools) -> list[WrittenCall]:
         if call.tool is None:
             named = _NAME.search(call.arguments["text"])
             if named is None:
-                return []  # it is no call at all: the text stays as it is
+                return found  # it is no call, or one that was cut before its name; alone, the text stays as it is
             found.append(WrittenCall(named[1], _malformed(call.arguments["text"], named.end())))
             continue
         text, place = _as_written(answer, place, call.arguments)

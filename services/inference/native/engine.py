@@ -66,6 +66,7 @@ class NativeEngine:
         self._served: FusedVersion | None = None
         self._offer: Offer[FusedVersion] | None = None
         self._ended: list[EndedSample] = []
+        self._refused: list[Answer] = []
         if version is not None:
             self._decoder.install(version.weights)
             self._serve(version)
@@ -79,6 +80,13 @@ class NativeEngine:
     def waiting(self) -> int:
         """Number of sequences that have no slot yet."""
         return self._queue.waiting
+
+    @property
+    def tokenizer(self) -> ModelText:
+        """The text of the served version. Raises LookupError while none is served."""
+        if self._served is None:
+            raise LookupError("no version is served yet")
+        return self._served.tokenizer
 
     @property
     def has_work(self) -> bool:
@@ -236,7 +244,7 @@ class NativeEngine:
 
         Samples that shared a row and differ now continue in rows of their own.
         """
-        logits, places = self._with_biases(logits, places, slots)
+        logits, places = self._changed(logits, places, slots)
         ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots), self._unused)
         self._show_likeliest(logits, places, slots)
         self._table.append(slots, ids, logp)
@@ -245,15 +253,16 @@ class NativeEngine:
         before, now = self._table.split()
         self._cache.share(before, now, self._table.length[now] - 1)
 
-    def _with_biases(self, logits: torch.Tensor, places: Slots, slots: Slots) -> tuple[torch.Tensor, Slots]:
+    def _changed(self, logits: torch.Tensor, places: Slots, slots: Slots) -> tuple[torch.Tensor, Slots]:
         """Return logits with a row more for each slot that changes them, and the slots' places in them."""
-        biased = np.flatnonzero(self._table.biased[slots])
-        if not len(biased):
+        changed = np.flatnonzero(self._table.changed[slots])
+        if not len(changed):
             return logits, places
-        added = np.stack([self._table.biases(slot, logits.shape[1]) for slot in slots[biased].tolist()])
-        rows = logits[torch.from_numpy(places[biased])] + torch.from_numpy(added)
+        rows = logits[torch.from_numpy(places[changed])]
+        for slot, row in zip(slots[changed].tolist(), rows.numpy(), strict=True):
+            self._table.change(slot, row)
         places = places.copy()
-        places[biased] = np.arange(len(logits), len(logits) + len(biased))
+        places[changed] = np.arange(len(logits), len(logits) + len(changed))
         return torch.cat([logits, rows]), places
 
     def _show_likeliest(self, logits: torch.Tensor, places: Slots, slots: Slots) -> None:
@@ -267,12 +276,35 @@ class NativeEngine:
 
     def _end(self, slots: Slots) -> None:
         stopped, full = self._table.stopped(slots), self._table.full(slots)
+        whole = self._walk_on(slots)
         for slot in slots[self._table.watched[slots]].tolist():
             kept = self._kept_at_stop(slot)
             if kept is not None:
                 self._ended.append(self._table.release(slot, FinishReason.STOP, kept))
-        for ending, reason in ((stopped, FinishReason.STOP), (full, FinishReason.LENGTH)):
-            self._ended += [self._table.release(slot, reason) for slot in ending.tolist() if self._table.active[slot]]
+        ending = [*((slot, FinishReason.STOP) for slot in [*stopped.tolist(), *whole]),
+                  *((slot, FinishReason.LENGTH) for slot in full.tolist())]
+        self._ended += [self._table.release(slot, reason) for slot, reason in ending if self._table.active[slot]]
+
+    def _walk_on(self, slots: Slots) -> list[int]:
+        """Take the last tokens of guided samples, and refuse requests that cannot go on. Return what is whole now."""
+        whole = list[int]()
+        for slot in slots[self._table.guided[slots]].tolist():
+            if not self._table.active[slot]:
+                continue  # its request is refused
+            sequence = self._table.sequence(slot)
+            walk = sequence.walk
+            assert walk is not None
+            walk.take(int(self._table.ids[slot, self._table.length[slot] - 1]))
+            whole += [slot] if walk.over else []
+            if walk.failure and self._table.length[slot] < self._table.limit[slot]:
+                self._refuse(sequence.request, walk.failure)
+        return whole
+
+    def _refuse(self, request: Request, reason: str) -> None:
+        """End a request that cannot go on. Other requests continue."""
+        self.abort(request)
+        self._ended = [ended for ended in self._ended if ended.request is not request]
+        self._refused.append(self._finished.refuse(request, f"the grammar cannot be followed: {reason}"))
 
     def _kept_at_stop(self, slot: int) -> int | None:
         sampling = self._table.sequence(slot).request.sampling
@@ -283,5 +315,6 @@ class NativeEngine:
 
     def _answers(self) -> list[Answer]:
         ended, self._ended = self._ended, []
+        refused, self._refused = self._refused, []
         self.generated_samples += len(ended)
-        return self._table.deltas() + self._finished.collect(ended)
+        return refused + self._table.deltas() + self._finished.collect(ended)

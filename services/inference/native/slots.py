@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from services.inference import noise
 from services.inference.answers import EndedSample, undecided_tokens
+from services.inference.grammars import Walk
 from services.inference.native.sampler import DrawSettings
 from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Likeliest, Request
 from services.inference.shares import from_outside
@@ -27,6 +28,7 @@ class NativeSequence:
     spans: list[tuple[str, int]]
     reported: int = 0  # completion tokens that a streaming caller has already got
     likeliest: list[Likeliest] = field(default_factory=list)  # at each completion token, if they are asked for
+    walk: Walk | None = None  # through the grammar of its request
 
 
 class SlotTable:
@@ -47,7 +49,8 @@ class SlotTable:
         self.stops = np.full((slots, 1), _NO_STOP, np.int64)
         self.watched = np.zeros(slots, bool)  # has stop texts or a streaming caller
         self.guest = np.zeros(slots, bool)  # its request comes from outside of runs
-        self.biased = np.zeros(slots, bool)  # its logits are changed before a token is drawn
+        self.changed = np.zeros(slots, bool)  # its logits are changed before a token is drawn
+        self.guided = np.zeros(slots, bool)  # by a grammar
         self.shown = np.zeros(slots, np.int64)  # how many of the likeliest ids its caller is shown
         self.stale = np.zeros(slots, bool)  # its cached keys and values must be computed again with the new weights
         self.leader = np.arange(slots)  # the lowest slot among the request's samples with equal ids so far
@@ -77,7 +80,7 @@ class SlotTable:
         """Put samples `first`, `first`+1, … of a request into free `slots`. The first slot leads; nothing is cached."""
         indexes = np.arange(first, first + len(slots))
         for slot, index in zip(slots.tolist(), indexes.tolist(), strict=True):
-            self.sequences[slot] = NativeSequence(request, index, [(version_id, 0)])
+            self.sequences[slot] = NativeSequence(request, index, [(version_id, 0)], walk=_walk(request))
         length, sampling = len(request.prompt_ids), request.sampling
         self.active[slots] = True
         self.ids[slots, :length] = request.prompt_ids
@@ -88,7 +91,9 @@ class SlotTable:
         self.top_k[slots] = sampling.top_k
         self.watched[slots] = bool(sampling.stop) or request.streamed
         self.guest[slots] = from_outside(request)
-        self.biased[slots], self.shown[slots] = sampling.biased, sampling.top_logprobs
+        self.guided[slots] = request.guide is not None
+        self.changed[slots] = sampling.biased or request.guide is not None
+        self.shown[slots] = sampling.top_logprobs
         self.leader[slots] = slots[0]
         self._set_stops(slots, sampling.stop_ids)
 
@@ -100,8 +105,15 @@ class SlotTable:
         """Return the uniform number for the next token of each of these slots."""
         return noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots])
 
-    def biases(self, slot: int, vocabulary: int) -> NDArray[np.float32]:
-        """Return what is added to the logits of a slot's next token [vocabulary]."""
+    def change(self, slot: int, logits: NDArray[np.float32]) -> None:
+        """Change the logits [padded vocabulary] of a slot's next token: by its biases, then by its grammar."""
+        sequence = self.sequence(slot)
+        if sequence.request.sampling.biased:
+            logits += self._biases(slot, len(logits))
+        if sequence.walk is not None:
+            logits[:len(sequence.walk.allowed)][~sequence.walk.allowed] = -np.inf
+
+    def _biases(self, slot: int, vocabulary: int) -> NDArray[np.float32]:
         sampling = self.sequence(slot).request.sampling
         found = np.zeros(vocabulary, np.float32)
         for id, bias in sampling.logit_bias:
@@ -184,8 +196,8 @@ class SlotTable:
         return answers
 
     def _clear(self, slots: Slots | int) -> None:
-        self.active[slots] = self.watched[slots] = self.stale[slots] = self.biased[slots] = False
-        self.guest[slots] = False
+        self.active[slots] = self.watched[slots] = self.stale[slots] = False
+        self.changed[slots] = self.guided[slots] = self.guest[slots] = False
         self.shown[slots] = 0
         self.length[slots], self.prompt[slots] = 1, 0
         self.temperature[slots], self.top_p[slots], self.top_k[slots] = 1, 1, 0
@@ -196,6 +208,10 @@ class SlotTable:
             self.stops = np.pad(self.stops, ((0, 0), (0, missing)), constant_values=_NO_STOP)
         self.stops[slots] = _NO_STOP
         self.stops[slots, :len(stop_ids)] = stop_ids
+
+
+def _walk(request: Request) -> Walk | None:
+    return None if request.guide is None else request.guide.walk(request.sampling.stop_ids)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from hone.crashpoints import reach
 from hone.models.architecture import Architecture
 from hone.models.probe import Gap, Probe
 from hone.rpc.errors import Refused
+from hone.text.model_text import ModelText
 from services.inference import noise
 from services.inference.answers import AnswerCollector, EndedSample, TextStops, undecided_tokens
 from services.inference.engines import Version
@@ -117,6 +118,13 @@ class VllmEngine:
         self._paused = paused
         if paused:
             self._withdraw(self._sequences)
+
+    @property
+    def tokenizer(self) -> ModelText:
+        """The text of the served version. Raises LookupError while none is served."""
+        if self._served is None:
+            raise LookupError("no version is served yet")
+        return self._served.tokenizer
 
     @property
     def has_work(self) -> bool:
@@ -260,6 +268,8 @@ class VllmEngine:
         return max(0, most_guests(of_runs, self._guest_share) - guests) if of_runs else len(self._sequences)
 
     def _request(self, sequence: VllmSequence) -> None:
+        if sequence.request.guide is not None:
+            raise Refused("the grammar cannot be followed: this engine, vLLM, guides no tokens")
         ids = [*sequence.request.prompt_ids, *sequence.ids]
         sequence.key = self._core.add_request(
             ids, _parameters(sequence), self._salt, partial(self._add_output, sequence), self._lora)

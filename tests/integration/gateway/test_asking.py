@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
+import jsonschema_rs
 import openai
+import pydantic
 import pytest
 from typer.testing import CliRunner
 
@@ -201,11 +203,11 @@ def _wait_until_idle(stack: AskedStack) -> None:
 
 
 def test_a_tool_is_called(client: Any) -> None:
-    wanted = {"model": "org/small", "messages": ASK, "tools": [TOOL], "max_tokens": 30, "seed": 5,
+    wanted = {"model": "org/small", "messages": ASK, "tools": [TOOL], "max_tokens": 60, "seed": 5,
               "tool_choice": {"type": "function", "function": {"name": "add"}}}
     (called,) = client.chat.completions.create(**wanted).choices[0].message.tool_calls or []
     assert called.function.name == "add"
-    assert called.function.arguments, "a random model writes no JSON: its text is passed on as it is"
+    assert isinstance(json.loads(called.function.arguments)["a"], int), "a random model follows the parameters' schema"
     with client.chat.completions.stream(**wanted) as stream:
         (streamed,) = stream.get_final_completion().choices[0].message.tool_calls or []
     assert (streamed.function.name, streamed.function.arguments) == ("add", called.function.arguments)
@@ -214,6 +216,55 @@ def test_a_tool_is_called(client: Any) -> None:
             *ASK, {"role": "assistant", "content": None, "tool_calls": [called.model_dump()]},
             {"role": "tool", "tool_call_id": called.id, "content": "4"}])
     assert again.choices[0].message.role == "assistant"
+    other = {"type": "function", "function": {"name": "negate", "strict": True, "parameters": {
+        "type": "object", "properties": {"b": {"type": "boolean"}}, "required": ["b"], "additionalProperties": False}}}
+    required = {**wanted, "tools": [TOOL, other], "tool_choice": "required", "max_tokens": 80, "n": 8}
+    choices = client.chat.completions.create(**required, parallel_tool_calls=False).choices
+    assert {call.function.name for choice in choices for call in choice.message.tool_calls} == {"add", "negate"}
+    assert {choice.finish_reason for choice in choices} == {"tool_calls"}
+    several = [len(choice.message.tool_calls) for choice in client.chat.completions.create(**required).choices]
+    assert max(several) > 1
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object", "required": ["sure", "answer"], "additionalProperties": False,
+    "properties": {"sure": {"type": "boolean"}, "answer": {"enum": ["three", "four"]},
+                   "digits": {"type": "string", "pattern": "^[0-9]{2}$"}}}
+FORM: dict[str, Any] = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
+
+
+class Verdict(pydantic.BaseModel):
+    """What an answer is parsed into."""
+
+    sure: bool
+    answer: Literal["three", "four"]
+
+
+def test_answers_follow_a_json_schema(client: Any) -> None:
+    wanted = {"model": "org/small", "messages": ASK, "max_tokens": 300, "seed": 4}
+    whole = client.chat.completions.create(**wanted, response_format=FORM, n=6, logprobs=True, top_logprobs=2)
+    found = [json.loads(choice.message.content) for choice in whole.choices]
+    assert all(jsonschema_rs.is_valid(SCHEMA, one) for one in found)
+    assert len({json.dumps(one) for one in found}) > 1
+    assert {choice.finish_reason for choice in whole.choices} == {"stop"}
+    for token in whole.choices[0].logprobs.content:
+        assert token.logprob <= 0
+        assert max(top.logprob for top in token.top_logprobs) >= token.logprob - 1e-5
+    first = client.chat.completions.create(**wanted, response_format=FORM)
+    chunks = client.chat.completions.create(**wanted, response_format=FORM, stream=True)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == first.choices[0].message.content
+    cut = client.chat.completions.create(**{**wanted, "max_tokens": 5}, response_format=FORM).choices[0]
+    assert (cut.finish_reason, cut.message.content) == ("length", first.choices[0].message.content[:5])
+    stopped = client.chat.completions.create(**wanted, response_format=FORM, stop="e").choices[0]
+    assert stopped.message.content == first.choices[0].message.content.partition("e")[0]
+    parsed = client.chat.completions.parse(**wanted, response_format=Verdict).choices[0].message.parsed
+    assert isinstance(parsed, Verdict)
+    objects = client.chat.completions.create(**wanted, response_format={"type": "json_object"}, n=8).choices
+    ended = [json.loads(choice.message.content) for choice in objects if choice.finish_reason == "stop"]
+    assert ended
+    assert all(isinstance(one, dict) for one in ended)
+    either = client.chat.completions.create(**wanted, response_format=FORM, tools=[TOOL], n=16).choices
+    assert {bool(choice.message.tool_calls) for choice in either} == {False, True}
 
 
 @pytest.mark.parametrize(("wrong", "param", "code"), [
@@ -230,7 +281,14 @@ def test_a_tool_is_called(client: Any) -> None:
     ({"max_tokens": 600}, "messages", "context_length_exceeded"),
     ({"messages": [{"role": "user", "content": "x" * 600}]}, "messages", "context_length_exceeded"),
     ({"response_format": {"type": "json_schema"}}, "response_format", None),
-    ({"response_format": {"type": "json_object"}}, "response_format.type", "invalid_value"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "blah"}}}},
+     "response_format.json_schema.schema", "invalid_value"),
+    ({"stream": True, "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"not": {}}}}},
+     "response_format.json_schema.schema", "invalid_value"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"const": "é"}}}},
+     "response_format.json_schema.schema", "invalid_value"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"enum": ["x" * 70_000]}}}},
+     "response_format.json_schema.schema", "invalid_value"),
     ({"logit_bias": {"a": 1}}, "logit_bias", None), ({"seed": "one"}, "seed", None),
 ])
 def test_what_users_get_wrong_is_named(
