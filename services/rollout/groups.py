@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -38,6 +39,8 @@ from services.rollout.waves import Grades, WaveRecord
 
 EVENT_CHARACTERS = 1000
 """Longest message of an event."""
+MOST_PROMPTED = 65_536
+"""Tasks whose text a worker knows to be stored."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,7 @@ class Store:
 
     def __init__(self, database: AsyncDatabase, objects: Objects, retry: Retry) -> None:
         self._database, self._objects, self._retry = database, objects, retry
+        self._prompted = OrderedDict[tuple[str, str], None]()  # runs and tasks whose text is stored
 
     async def keep(self, wave: list[GradedGroup]) -> None:
         """Make the groups ready. A group whose claim is no longer ours is left out: another worker was first.
@@ -189,19 +193,26 @@ class Store:
 
     async def _commit(self, run_id: str, part: str, groups: list[GradedGroup], rows: list[Trajectory]) -> None:
         claims = [graded.claim for graded in groups]
+        new = [graded for graded in groups if (run_id, graded.claim.order.task_hash) not in self._prompted]
         async with self._database.transaction() as transaction:
             made = await transaction.all(
                 "groups.make_ready", part=part, group_ids=[claim.id for claim in claims],
-                attempts=[claim.attempt for claim in claims], versions=[json.dumps(_versions(one)) for one in groups])
+                attempts=[claim.attempt for claim in claims], versions=[json.dumps(_versions(one)) for one in groups],
+                asked=[graded.claim.id for graded in new], texts=[graded.prompt for graded in new])
             ready = {row["id"] for row in made}
             metrics.GROUPS_READY.inc(len(ready))
             if ready:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _index(transaction, claims[0].tenant_id, run_id, part, stored)
                 await _record_masked(transaction, (graded for graded in groups if graded.claim.id in ready))
-                asked = {graded.claim.id: graded.prompt for graded in groups if graded.claim.id in ready}
-                await transaction.run("prompts.add", group_ids=list(asked), texts=list(asked.values()))
                 await transaction.run("server.notify", channel="groups", payload=run_id)
+        self._remember(run_id, [one.claim.order.task_hash for one in new if one.claim.id in ready and one.prompt])
+
+    def _remember(self, run_id: str, tasks: Iterable[str]) -> None:
+        """Keep in mind that the texts of these tasks are stored, so that later groups of them need not send theirs."""
+        self._prompted.update(dict.fromkeys((run_id, task) for task in tasks))
+        while len(self._prompted) > MOST_PROMPTED:
+            self._prompted.popitem(last=False)
 
 
 async def _record_masked(transaction: AsyncTransaction, groups: Iterable[GradedGroup]) -> None:

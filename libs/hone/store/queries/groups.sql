@@ -118,7 +118,8 @@ WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested' AND ca
 RETURNING id
 
 -- name: make_ready
--- A group whose samples are stored needs its journal no more.
+-- A group whose samples are stored needs its journal no more. The first group of a task in a run brings what the task
+-- asks: `texts` are those of the groups `asked` whose task the worker has not stored yet.
 WITH ready AS (
     UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
         claim_expires = NULL, parts = g.parts || %(part)s::text, oldest = mine.oldest
@@ -131,8 +132,14 @@ WITH ready AS (
             AS held (id, attempt, versions) USING (id, attempt)
         WHERE g.state = 'requested' ORDER BY g.id FOR NO KEY UPDATE OF g) AS mine
     WHERE g.id = mine.id
-    RETURNING g.id),
-forgotten AS (DELETE FROM journal j USING ready WHERE j.group_id = ready.id)
+    RETURNING g.id, g.run_id, g.tenant_id, g.task_hash, g.kind),
+forgotten AS (DELETE FROM journal j USING ready WHERE j.group_id = ready.id),
+prompted AS (
+    INSERT INTO prompts (run_id, task_hash, tenant_id, text)
+    SELECT DISTINCT ON (r.task_hash) r.run_id, r.task_hash, r.tenant_id, a.text
+    FROM unnest(%(asked)s::bigint[], %(texts)s::text[]) AS a (id, text) JOIN ready r USING (id)
+    WHERE r.kind = 'generate' AND a.text <> '' ORDER BY r.task_hash, r.id
+    ON CONFLICT (run_id, task_hash) DO NOTHING)
 SELECT id FROM ready
 
 -- name: ready_samples

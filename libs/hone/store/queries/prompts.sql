@@ -1,12 +1,4 @@
--- Prompts: what tasks ask, and their features, from which the value service predicts success.
-
--- name: add
--- Of groups that became ready. The first group of a task in a run brings its text.
-INSERT INTO prompts (run_id, task_hash, tenant_id, text)
-SELECT DISTINCT ON (g.task_hash) g.run_id, g.task_hash, g.tenant_id, asked.text
-FROM unnest(%(group_ids)s::bigint[], %(texts)s::text[]) AS asked (id, text) JOIN groups g ON g.id = asked.id
-WHERE g.kind = 'generate' AND asked.text <> '' ORDER BY g.task_hash, g.id
-ON CONFLICT (run_id, task_hash) DO NOTHING
+-- Prompts: what tasks ask, and their features, from which the value service predicts success. groups.make_ready adds them.
 
 -- name: context_of_steps
 -- The newest `most` prompts that committed steps trained on, but for those that are asked about, each with the mean
