@@ -8,6 +8,7 @@ import pytest
 
 from hone.algorithms.value import adapter, hashed, losses, metrics
 from hone.algorithms.value.episodes import Key, class_weights, epoch, pairs
+from hone.algorithms.value.evaluation import evaluate
 from hone.algorithms.value.heads import RidgeWeights, knn, missing, ridge
 from hone.algorithms.value.model import Encoded, NoValueModel, ValueModel, load, save
 from hone.algorithms.value.predicting import labels, predict, sigmoid
@@ -126,6 +127,20 @@ def test_auc_counts_ties_by_half_and_is_averaged_by_rows() -> None:
     assert math.isnan(metrics.intra_context_auc([]))
     p = np.array([0.05, 0.08, 0.95, 1.0])
     assert metrics.calibration_error(np.array([0.0, 1.0, 1.0, 0.5]), p) == pytest.approx((0.87 + 0.45) / 4)
+
+
+def test_flips_of_a_prompt_between_checkpoints_are_ranked() -> None:
+    flips = [(np.array([1.0, 0.0, 0.0]), np.array([0.6, 0.4, 0.7])), (np.ones(3), np.zeros(3)),
+             (np.array([1.0, 0.0]), np.array([0.5, 0.5]))]
+    assert metrics.flip_ranking(flips) == pytest.approx((1 + 0 + 0.5) / 3)
+    assert math.isnan(metrics.flip_ranking(flips[1:2]))
+    keys = [Key(f"run/{step}", "", np.arange(80), (np.arange(80) % 2 == step % 2).astype(float)) for step in range(4)]
+    keys += [Key("other/1", "", np.arange(80), np.ones(80))]
+    figures = evaluate(keys, lambda context, outcomes, queries: (
+        queries % 2 == context[np.argmax(outcomes)] % 2).astype(float) * 0.8 + 0.1)
+    assert (figures.flip_ranking, figures.keys) == (1.0, 5)
+    alone = evaluate(keys[:1], lambda _, outcomes, queries: np.full(len(queries), outcomes.mean()))
+    assert "flip_ranking" not in alone.rounded()
 
 
 def test_hashed_vectors_have_length_one_and_like_texts_are_near() -> None:

@@ -36,3 +36,15 @@ def calibration_error(outcomes: Floats, p: Floats, bins: int = 10) -> float:
     which = np.minimum((bins * p).astype(np.int64), bins - 1)
     gaps = np.bincount(which, outcomes - p, minlength=bins)
     return float(np.abs(gaps).sum() / len(p))
+
+
+def flip_ranking(flips: Sequence[Labelled]) -> float:
+    """Return the share of rightly ordered pairs of a success and a failure, of one prompt each; ties count one half.
+
+    Each item is a prompt that several checkpoints of a policy were asked. NaN where none of them flipped.
+    """
+    pairs = rights = 0.0
+    for outcomes, scores in flips:
+        count = float((outcomes >= 0.5).sum() * (outcomes < 0.5).sum())
+        pairs, rights = pairs + count, rights + (count * auc(outcomes, scores) if count else 0.0)
+    return rights / pairs if pairs else float("nan")
