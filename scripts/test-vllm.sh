@@ -6,4 +6,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1 vllm=$2
 "$vllm" -m pytest tests/vllm "${@:3}"
-HONE_ENGINE=vllm HONE_VLLM_PYTHON=$vllm "$python" -m pytest tests/integration/inference tests/with_vllm "${@:3}"
+HONE_ENGINE=vllm HONE_VLLM_PYTHON=$vllm "$python" -m pytest tests/integration/inference \
+  tests/integration/gateway/test_asking.py tests/with_vllm "${@:3}"

@@ -35,6 +35,8 @@ _SPECIAL = b"\xff"
 
 _LONGEST_REASON = 500
 Key = TypeVar("Key")
+UNFOLLOWED = "the grammar cannot be followed: "
+"""Begins the reason for a request that an engine could not go on with."""
 Allowed = NDArray[np.bool_]
 
 

@@ -12,6 +12,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Gap, Probe
 from hone.text.model_text import ModelText
 from services.inference.answers import AnswerCollector, EndedSample, TextStops
+from services.inference.grammars import UNFOLLOWED
 from services.inference.native import prefill
 from services.inference.native.cache import CHUNK, Cache
 from services.inference.native.decoder import Decoder, one_token
@@ -304,7 +305,7 @@ class NativeEngine:
         """End a request that cannot go on. Other requests continue."""
         self.abort(request)
         self._ended = [ended for ended in self._ended if ended.request is not request]
-        self._refused.append(self._finished.refuse(request, f"the grammar cannot be followed: {reason}"))
+        self._refused.append(self._finished.refuse(request, f"{UNFOLLOWED}{reason}"))
 
     def _kept_at_stop(self, slot: int) -> int | None:
         sampling = self._table.sequence(slot).request.sampling

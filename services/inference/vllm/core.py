@@ -29,6 +29,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from hone.store.objects.contract import room_in
+from services.inference.vllm.guides import GuidedSample, Guides
 from services.inference.vllm.options import arguments
 from services.inference.vllm.transfer import sender
 from services.inference.vllm.transfer.sender import WeightUpdater
@@ -54,6 +55,7 @@ class Core:
         self.sleeps = sleeps and settings.vllm.sleep_s is not None
         self._folder = Path(tempfile.mkdtemp(prefix="vllm-"))  # for files that vLLM reads by path
         self._llm: LLMEngine | None = None
+        self._guides: Guides | None = None  # of `_llm`
         self._updater: WeightUpdater | None = None
         self._on_output: dict[str, OnOutput] = {}  # by the key of the request
         self._numbers = itertools.count(1)
@@ -87,6 +89,7 @@ class Core:
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
             self._llm.collective_rpc("extend", args=(list(unused),))
+            self._guides = Guides(self._llm)
         finally:
             shutil.rmtree(base, ignore_errors=True)  # vLLM has read it; an error of `write` is raised all the same
 
@@ -115,13 +118,16 @@ class Core:
         return self._loras[name]
 
     def add_request(
-        self, ids: list[int], params: SamplingParams, salt: str, on_output: OnOutput, lora: LoRARequest | None = None
+        self, ids: list[int], params: SamplingParams, salt: str, on_output: OnOutput, lora: LoRARequest | None = None,
+        guided: GuidedSample | None = None,
     ) -> str:
         """Request tokens after `ids`, and return the request's key. `on_output` gets the new tokens of each step.
 
         Prompts share cached blocks only under the same salt. Raises Refused if vLLM does not accept the request.
         """
         key, prompt = str(next(self._numbers)), {"prompt_token_ids": ids, "cache_salt": salt}
+        if guided is not None and self._guides is not None:
+            params.structured_outputs = self._guides.name(key, guided)
         try:
             self.llm.add_request(key, prompt, params, lora_request=lora)
         except (VLLMClientError, ValueError) as error:
@@ -187,7 +193,7 @@ class Core:
             _end(self._llm)
         if self._updater is not None:
             self._updater.close()
-        self._llm = self._updater = None
+        self._llm = self._updater = self._guides = None
 
 
 def _with_rope_written_out(checkpoint: Checkpoint) -> Checkpoint:

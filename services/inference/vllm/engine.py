@@ -18,6 +18,7 @@ from hone.text.model_text import ModelText
 from services.inference import noise
 from services.inference.answers import AnswerCollector, EndedSample, TextStops, undecided_tokens
 from services.inference.engines import Version
+from services.inference.grammars import UNFOLLOWED
 from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Likeliest, Request
 from services.inference.scoring import Scored, ScoreItem
 from services.inference.shares import from_outside, most_guests
@@ -25,6 +26,7 @@ from services.inference.takeover import Action, Offer, Tolerance, Verdict, take_
 from services.inference.vllm import core as cores
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
+from services.inference.vllm.guides import GuidedSample
 
 _REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
 _SEEDS = (1 << 63) - 1
@@ -42,6 +44,7 @@ class VllmSequence:
     likeliest: list[Likeliest] = field(default_factory=list)  # at each token, if they are asked for
     reported: int = 0  # tokens that a streaming caller has already got
     key: str = ""  # of its request at the core; empty while there is none
+    guided: GuidedSample | None = None  # its way through the grammar of its request
     ended: bool = False
 
     def add(self, ids: list[int], logp: list[float], version_id: str) -> None:
@@ -268,11 +271,9 @@ class VllmEngine:
         return max(0, most_guests(of_runs, self._guest_share) - guests) if of_runs else len(self._sequences)
 
     def _request(self, sequence: VllmSequence) -> None:
-        if sequence.request.guide is not None:
-            raise Refused("the grammar cannot be followed: this engine, vLLM, guides no tokens")
-        ids = [*sequence.request.prompt_ids, *sequence.ids]
+        ids, sequence.guided = [*sequence.request.prompt_ids, *sequence.ids], _guided(sequence)
         sequence.key = self._core.add_request(
-            ids, _parameters(sequence), self._salt, partial(self._add_output, sequence), self._lora)
+            ids, _parameters(sequence), self._salt, partial(self._add_output, sequence), self._lora, sequence.guided)
 
     def _refuse(self, request: Request, reason: str) -> None:
         """End a request that the core does not accept. Other requests continue."""
@@ -307,16 +308,19 @@ class VllmEngine:
         if kept is not None:
             self._withdraw([sequence])
             self._end(sequence, FinishReason.STOP, kept)
+        elif not output.finished and sequence.guided is not None and sequence.guided.failure:
+            self._refuse(sequence.request, f"{UNFOLLOWED}{sequence.guided.failure}")
         elif output.finished:
             self._end(sequence, _REASONS[str(output.outputs[0].finish_reason)])
         elif sequence.request.streamed:
             self._report(sequence)
 
     def _kept_at_stop(self, sequence: VllmSequence) -> int | None:
-        sampling = sequence.request.sampling
-        if not sampling.stop or self._stops is None:
-            return None
-        return self._stops.tokens_kept(sequence.ids, sampling.stop, sampling.include_stop)
+        sampling, kept = sequence.request.sampling, None
+        if sampling.stop and self._stops is not None:
+            kept = self._stops.tokens_kept(sequence.ids, sampling.stop, sampling.include_stop)
+        whole = sequence.guided.whole if sequence.guided is not None else None
+        return whole if kept is None and whole is not None and whole <= len(sequence.ids) else kept
 
     def _end(self, sequence: VllmSequence, reason: FinishReason, kept: int | None = None) -> None:
         sequence.ended = True
@@ -335,6 +339,11 @@ class VllmEngine:
         ended, self._ended = self._ended, []
         deltas, self._deltas = self._deltas, []
         return deltas + self._answers.collect(ended)
+
+
+def _guided(sequence: VllmSequence) -> GuidedSample | None:
+    guide, made = sequence.request.guide, sequence.ids
+    return GuidedSample(guide.walk(sequence.request.sampling.stop_ids, made), len(made)) if guide else None
 
 
 def _parameters(sequence: VllmSequence) -> SamplingParams:

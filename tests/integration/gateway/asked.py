@@ -21,7 +21,7 @@ from tests.integration.gateway.conftest import Gateway, serve
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 
-POSITIONS = 512
+POSITIONS = 640
 TEMPLATE = (
     "{% if tools %}tools: {{ tools | tojson }}\n{% endif %}{% for message in messages %}{{ message.role }}: "
     "{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>\n{{ call.function | tojson }}\n"
@@ -30,7 +30,7 @@ TEMPLATE = (
 
 def write_model(directory: Path, seed: int = 0) -> Path:
     """Write a toy model of plain English with a chat template. Returns its directory."""
-    found = toy.write(directory, seed, hidden=32, layers=1, heads=2, head_dim=16, ffn=64, vocab_size=104,
+    found = toy.write(directory, seed, hidden=32, layers=1, heads=2, head_dim=32, ffn=64, vocab_size=104,
                       symbols=toy.TEXT)
     (found / "chat_template.jinja").write_text(TEMPLATE)
     return found
@@ -51,7 +51,7 @@ class AskedStack:
 
     def openai(self, key: str) -> Any:
         """Return OpenAI's own client. Nothing is repeated, so that a test sees each refusal."""
-        return openai.OpenAI(base_url=f"{self.gateway.url}/v1", api_key=key, max_retries=0, timeout=60)
+        return openai.OpenAI(base_url=f"{self.gateway.url}/v1", api_key=key, max_retries=0, timeout=180)
 
     def hone(self, key: str) -> Client:
         return self.gateway.client(key)

@@ -28,12 +28,13 @@ from tests.servers.postgres import TestDatabase
 _OLD = "1.35.15"
 ASK: list[Any] = [{"role": "user", "content": "What is 2 + 2?"}]
 TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {
-    "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}}
+    "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}}}
 
 
 @pytest.fixture(scope="module")
 def stack(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedStack]:
-    with asked.running(postgres, tmp_path_factory.mktemp("asked")) as stack:
+    engine = os.environ.get("HONE_ENGINE", "native")
+    with asked.running(postgres, tmp_path_factory.mktemp("asked"), engine=engine) as stack:
         yield stack
 
 
@@ -278,8 +279,8 @@ def test_answers_follow_a_json_schema(client: Any) -> None:
     ({"tool_choice": "required"}, "body", None), ({"stop": ["a", "b", "c", "d", "e"]}, "stop", None),
     ({"functions": [{"name": "f"}]}, "body", None), ({"audio": {"voice": "x"}}, "body", None),
     ({"extra_body": {"temperatur": 1}}, "temperatur", None),
-    ({"max_tokens": 600}, "messages", "context_length_exceeded"),
-    ({"messages": [{"role": "user", "content": "x" * 600}]}, "messages", "context_length_exceeded"),
+    ({"max_tokens": 700}, "messages", "context_length_exceeded"),
+    ({"messages": [{"role": "user", "content": "x" * 700}]}, "messages", "context_length_exceeded"),
     ({"response_format": {"type": "json_schema"}}, "response_format", None),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "blah"}}}},
      "response_format.json_schema.schema", "invalid_value"),
