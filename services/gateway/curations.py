@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from hone.algorithms.topocurate import manifest
 from hone.algorithms.topocurate.curation import (
     CurationParams,
     TaskScore,
@@ -13,15 +15,17 @@ from hone.algorithms.topocurate.curation import (
     trajectories,
 )
 from hone.algorithms.topocurate.graph import START, STOP, Graph
+from hone.algorithms.topocurate.manifest import Entry
+from hone.algorithms.topocurate.rollouts import turns
 from hone.algorithms.topocurate.turns import MOST_TURNS, Rollout, Thresholds, Turn
 from hone.client.curation import CuratedTask, CuratedTrajectory, CurationEdge, CurationNode
 from hone.store.database import Row
-from hone.store.objects import ObjectMissing, Objects
-from hone.trajectory import parts
+from hone.store.objects import Objects
+from hone.trajectory import stored_samples
 from hone.trajectory.records import Trajectory
 
-MOST_GROUPS, MOST_BYTES = 256, 2**28
-"""Groups of one answer, and unpacked bytes of the parts that hold their samples."""
+MOST_GROUPS = 256
+"""Groups of one answer."""
 _EXAMPLE = 80
 _ENDS = {START: "start", STOP: "end"}
 
@@ -30,24 +34,26 @@ _ENDS = {START: "start", STOP: "end"}
 class StoredSample:
     """A stored sample of a task, as the graph reads it."""
 
-    row: Row
+    row: Mapping[str, Any]
     rollout: Rollout
     completion: str | None
 
 
 def make(
-    objects: Objects, rows: Sequence[Row], prompts: Mapping[str, str], success_at: float, params: CurationParams
+    objects: Objects, rows: Sequence[Row], prompts: Mapping[str, str], success_at: Mapping[str, float],
+    params: CurationParams,
 ) -> tuple[list[CuratedTask], bool]:
     """Return the tasks of these samples, the most worth training on first, and whether some samples were left out.
 
-    A sample succeeds with a score of at least `success_at`. Samples without a score are left out.
+    A sample succeeds with a score of at least `success_at` of its row's source. Samples without a score are left out.
     """
-    stored, complete = _stored(objects, rows)
+    stored, complete = stored_samples.read(objects, rows, stored_samples.MOST_BYTES)
     by_task: dict[tuple[str, str], list[StoredSample]] = {}
     for row, trajectory in stored:
         if row["score"] is not None:
             by_task.setdefault((row["task_hash"], row["source"]), []).append(
-                StoredSample(row, Rollout(turns(trajectory), row["score"] >= success_at), single_answer(trajectory)))
+                StoredSample(row, Rollout(turns(trajectory), row["score"] >= success_at[row["source"]]),
+                             single_answer(trajectory)))
     graphs = {key: Graph.of([one.rollout for one in own], Thresholds(), params.smoothing)
               for key, own in by_task.items()}
     scores = {key: task(graph, params) for key, graph in graphs.items()}
@@ -58,41 +64,9 @@ def make(
     return sorted(found, key=lambda one: -one.score), complete
 
 
-def _stored(objects: Objects, rows: Sequence[Row]) -> tuple[list[tuple[Row, Trajectory]], bool]:
-    """Return the rows' samples, newest groups first, as far as their parts are there and not too large."""
-    found, size, by_part = list[tuple[Row, Trajectory]](), 0, dict[str, list[Row]]()
-    for row in rows:
-        by_part.setdefault(row["part"], []).append(row)
-    for part, own in by_part.items():
-        try:
-            data = objects.get(part)
-        except ObjectMissing:
-            continue
-        size += parts.unpacked_bytes(data)
-        if size > MOST_BYTES:
-            return found, False
-        whole = parts.decode(data)
-        found += [(row, whole[row["row"]]) for row in own]
-    return found, True
-
-
-def turns(trajectory: Trajectory) -> list[Turn]:
-    """Return what a sample did: the steps of its environment, or its answers where it took none."""
-    if trajectory.steps:
-        return [_turn(step.action, step.valid, "\n".join(str(one.get("content", "")) for one in step.said))
-                for step in trajectory.steps]
-    return [Turn(call.kind, call.text, ok=True, observation="") for call in trajectory.calls if call.role == "policy"]
-
-
-def _turn(action: str, valid: bool, observation: str) -> Turn:
-    """Return a step as a turn. An action is the JSON of a tool call, or a text."""
-    try:
-        given = json.loads(action)
-    except ValueError:
-        given = None
-    if isinstance(given, dict) and isinstance(given.get("tool"), str) and isinstance(given.get("arguments"), dict):
-        return Turn(given["tool"], given["arguments"], valid, observation)
-    return Turn("", action, valid, observation)
+def entries(objects: Objects, rows: Sequence[Row], success_at: Mapping[str, float]) -> list[Entry]:
+    """Return the entries of a manifest of these samples, one for each task, by the same rules."""
+    return manifest.entries(stored_samples.read(objects, rows)[0], success_at, CurationParams())
 
 
 def single_answer(trajectory: Trajectory) -> str | None:

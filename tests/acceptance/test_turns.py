@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hone.cli.curation import demonstrations
 from hone.client.resources import Run
 from hone.crashpoints import POINTS, TURN_POINTS
 from tests.acceptance import databases, invariants
@@ -29,6 +30,7 @@ RULED: dict[str, Any] = {
     "task": {"environment": "sort_turns", "params": {"digits": 4, "rules": {"length": 0.5, "repetition": 1.0}}},
     "harness": {"name": "chat", "params": {}}, "algorithm": "hian", "sampling": {"max_tokens": 4}}
 
+CURATED: dict[str, Any] = {"name": "topocurate", "params": {"every": 4, "explore": 0.25}}
 FORKED: dict[str, Any] = {
     "task": {"environment": "sort_turns", "params": {"digits": 4}}, "harness": {"name": forking.NAME, "params": {}},
     "algorithm": "grpo", "sampling": {"max_tokens": 4},
@@ -129,11 +131,45 @@ def check_skilled(scene: Scene, run: Run, step: int) -> None:
     assert {grade.component for grade in one.grades} >= {"", "calls", "steps"}
 
 
+@pytest.mark.timeout(900)
+def test_a_run_imitates_curated_trajectories_of_several_turns_and_trains_on_curated_tasks(
+    scene: Scene, trained: Run, tmp_path: Path,
+) -> None:
+    early = {"last_step": 6, "groups": 64}
+    found, saved = scene.client.curation(trained.id, **early), scene.client.save_curation(trained.id, **early)
+    usable = {task.task_hash for task in found.tasks if task.probability > 0}
+    assert (saved.tasks, saved.usable) == (len(found.tasks), len(usable))
+    rows = demonstrations(found, lambda one: scene.client.trajectory(trained.id, one.group_id, one.index).calls)
+    assert {len(row["recorded_calls"]) for row in rows} == {2}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scene.client.upload_dataset("curated", path)
+    chosen = {"name": "topocurate", "params": {"run": trained.id, "explore": 0.25}}
+    own = {"name": "topocurate", "params": {"every": 2, "explore": 0.25}}
+    spec = databases.spec("curated", 11, algorithm={"preset": "grpo", "sampler": own}, eval=None, stages=[
+        {"name": "imitate", "until": 2, "task": {"dataset": "curated"}, "algorithm": "sft", "lr": 1e-3},
+        {"name": "chosen", "until": 5, "algorithm": {"preset": "grpo", "sampler": chosen}}])
+    run, again = (scene.client.create_run({**spec, "name": name}) for name in ("curated", "again"))
+    assert {scene.finished(one.id).state for one in (run, again)} == {"succeeded"}
+    series = scene.client.metrics(run.id).series
+    assert [value > 0 for _, value in series["loss"]][:2] == [True, True], "two steps imitated"
+    assert [step for step, _ in series["sampler/chosen_share"]] == list(range(3, 12))
+    assert [step for step, _ in series["sampler/tasks"]] == [7, 9, 11]
+    drawn = scene.rows(
+        "SELECT step, task_hash, \"order\" -> 'sampled' AS sampled FROM groups WHERE run_id = %s", run.id)
+    of_other = {row["task_hash"] for row in drawn if row["step"] < 6 and row["sampled"] is not None}
+    assert of_other
+    assert of_other <= usable
+    own_versions = {row["sampled"]["version"] for row in drawn if row["step"] > 5 and row["sampled"] is not None}
+    assert own_versions == {7, 9}
+    assert scene.weights(run.id) == scene.weights(again.id), "whichever worker stored which samples"
+
+
 @contextmanager
 def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     """Start a run and yield its Havoc; at the end of the block, compare the run with an undisturbed one."""
     spec = databases.spec("undisturbed", steps, eval=None, batch={"prompts": PROMPTS, "samples": 4},
-                          harness=MARKED, stages=[
+                          harness=MARKED, algorithm={"preset": "topocurate", "sampler": CURATED}, stages=[
                               {"name": "forked", "until": steps // 4, **FORKED},
                               {"name": "skilled", "until": steps // 3, **SKILLED},
                               {"name": "folded", "until": steps // 2, **FOLDED},
@@ -141,7 +177,9 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
     named = {"span/query", "advantage/rule/repetition", "advantage/rule/format"}
-    assert named <= scene.client.metrics(undisturbed.id).series.keys()
+    series = scene.client.metrics(undisturbed.id).series
+    assert named <= series.keys()
+    assert max(share for _, share in series["sampler/chosen_share"]) > 0.4, "its own rollouts chose tasks"
     check_forked(scene, undisturbed, 5)
     check_skilled(scene, undisturbed, steps // 3)
     run = scene.client.create_run({**spec, "name": "disturbed"})

@@ -12,8 +12,9 @@ Filling = Mapping[str, Any]
 """Slot -> method name, or (name, params); regularizers: a list of (name, params). A missing slot is as in BASE."""
 
 BASE: Filling = {
-    "builder": "rollouts", "allocation": "uniform", "filter": "none", "reward": "none", "advantage": "grpo",
-    "modulation": "none", "correction": "tis", "loss": "ppo_clip", "aggregation": "token-mean", "regularizers": [],
+    "builder": "rollouts", "allocation": "uniform", "sampler": "uniform", "filter": "none", "reward": "none",
+    "advantage": "grpo", "modulation": "none", "correction": "tis", "loss": "ppo_clip", "aggregation": "token-mean",
+    "regularizers": [],
 }
 """The filling of each slot that neither preset nor spec names."""
 
@@ -32,6 +33,7 @@ PRESETS: Mapping[str, Filling] = {
     "coba_rl": {"allocation": "coba_rl", "loss": "clip_higher"},
     "v0": {"allocation": "v0"},
     "v0_5": {"allocation": "v0_5", "advantage": "v0_5", "aggregation": "prompt-mean"},
+    "topocurate": {"sampler": "topocurate"},
     "gdpo": {"advantage": "gdpo"},
     "rdpo": {"advantage": "rdpo", "aggregation": "seq-mean-token-mean"},
     "gigpo": {"advantage": "gigpo", "regularizers": [("kl", {"coefficient": 0.01})]},

@@ -15,6 +15,7 @@ from hone.algorithms.method import Builder, Method, Params
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
+from hone.algorithms.samplers import SAMPLERS
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.batch_size import BATCH_SIZES
 from hone.algorithms.self_verify import SelfVerify
@@ -30,12 +31,13 @@ class SlotError(ValueError):
 
 
 _GIVEN = {"filter": "none", "reward": "none", "correction": "none"}
+_ALL_ROWS = {"sampler": "uniform"}
 
 BUILDERS: Mapping[str, Builder] = {
     "rollouts": Builder(),
-    "dataset": Builder(columns=("completion",), fixed={**_GIVEN, "advantage": "none"}),
+    "dataset": Builder(columns=("completion",), fixed={**_GIVEN, **_ALL_ROWS, "advantage": "none"}),
     "pairs": Builder(columns=("chosen", "rejected"),
-                     fixed={**_GIVEN, "advantage": "dpo", "modulation": "none", "loss": "reinforce"}),
+                     fixed={**_GIVEN, **_ALL_ROWS, "advantage": "dpo", "modulation": "none", "loss": "reinforce"}),
     "self_verify": Builder(SelfVerify, judges_answers=True),
     "selskill": Builder(SelskillPairs, makes_pairs=True, fixed={
         **_GIVEN, "advantage": "preference", "modulation": "selskill", "loss": "reinforce",
@@ -47,6 +49,7 @@ judgements of their answers. selskill: pairs of the groups' trajectories, and of
 
 METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
     "allocation": ALLOCATIONS,
+    "sampler": SAMPLERS,
     "filter": FILTERS,
     "reward": REWARDS,
     "advantage": ADVANTAGES,

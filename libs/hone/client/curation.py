@@ -76,3 +76,15 @@ class Curation(Resource):
     last_step: int
     truncated: bool
     tasks: list[CuratedTask]
+
+
+class SavedManifest(Resource):
+    """A manifest of a run's tasks, saved as a version of its collection `curation`.
+
+    Tasks are `usable` of which some rollouts succeeded and some failed: these are drawn by it.
+    """
+
+    run_id: str
+    version: int
+    tasks: int
+    usable: int

@@ -1,6 +1,6 @@
 """The part of the SDK's client that reads what is computed of a run's stored samples and evaluations."""
 
-from hone.client.curation import Curation
+from hone.client.curation import Curation, SavedManifest
 from hone.client.matrix import Matrix
 from hone.client.requests import Requests
 from hone.client.transport import rest_path
@@ -20,3 +20,10 @@ class Findings(Requests):
         """Return the tasks of a run's newest groups by the graphs of their rollouts, best to train on first."""
         return self._get(Curation, rest_path("runs", run_id, "curation"), first_step=first_step, last_step=last_step,
                          groups=groups, success=success, keep=keep)
+
+    def save_curation(
+        self, run_id: str, first_step: int = 0, last_step: int = 2**31 - 1, groups: int = 64, success: float = 1.0
+    ) -> SavedManifest:
+        """Save what `curation` finds of each task as a manifest, by which samplers of other runs draw their tasks."""
+        return self._post(SavedManifest, rest_path("runs", run_id, "curation"), None, params={
+            "first_step": first_step, "last_step": last_step, "groups": groups, "success": success})

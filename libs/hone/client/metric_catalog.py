@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hone.client.metric_table import GROUPS, LOSS, OTHER, Metric, MetricGroup
+from hone.client.metric_table import GROUPS, LOSS, OTHER
+from hone.client.metric_types import Metric, MetricGroup
 
 VERIFIED = "verify/"
 """Prefix of the metrics of verification steps; the rest of the name is that of any step."""

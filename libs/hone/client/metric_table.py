@@ -5,27 +5,7 @@ text in place of the field, and title and meaning may repeat that text. `metric_
 docs/metrics.md shows the table.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
-
-
-class Metric(NamedTuple):
-    """Title, unit and meaning of one metric. A reward, a ratio or a factor has no unit."""
-
-    title: str
-    unit: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class MetricGroup:
-    """Metrics that are read together, and the slots that they describe."""
-
-    title: str
-    slots: tuple[str, ...]
-    metrics: Mapping[str, Metric]
-
+from hone.client.metric_types import Metric, MetricGroup
 
 REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/mean": Metric("Mean reward", "", "Mean score of the step's samples, before rewards are processed."),
@@ -93,6 +73,21 @@ BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
         "Samples of {tier} prompts", "share", "Share of the budget that went to prompts of the tier {tier}."),
     "allocation/exact": Metric("Optimum computed", "", "1 if the allocation is the optimum, 0 if it comes near it."),
     "allocation/{figure}": Metric("Allocation: {figure}", "", "The allocation's figure {figure}, mean over groups."),
+})
+
+SAMPLER = MetricGroup("Sampler", ("sampler",), {
+    "sampler/chosen_share": Metric(
+        "Tasks by the manifest", "share", "Groups whose task was drawn by a manifest; the others explore."),
+    "sampler/score": Metric("Worth of tasks", "", "Mean worth of the tasks that were drawn by the manifest."),
+    "sampler/error_branches": Metric(
+        "Error branches", "share", "Mean share of choices of these tasks that no successful rollout took."),
+    "sampler/heterogeneity": Metric(
+        "Different chains", "share", "Mean number of different chains of turns of these tasks, over their rollouts."),
+    "sampler/pass_rate": Metric("Earlier pass rate", "share", "Mean pass rate of these tasks in the manifest."),
+    "sampler/version": Metric("Manifest", "", "Version of the manifest: the step that it came with; 0 of another run."),
+    "sampler/tasks": Metric("Curated tasks", "tasks", "Tasks of the manifest that comes with this step."),
+    "sampler/usable": Metric(
+        "Usable tasks", "tasks", "Those of them with a success and a failure, which alone can be drawn by it."),
 })
 
 FILTER = MetricGroup("Filter", ("filter",), {
@@ -393,7 +388,7 @@ OTHER = MetricGroup("Other", (), {})
 """The group of the metrics that are not in this table."""
 
 GROUPS: tuple[MetricGroup, ...] = (
-    REWARD, ROLLOUTS, BUDGETS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC,
-    OPTIMIZER, VERIFICATION, PAIRS, COLLECTIONS, SOURCES, WORK,
+    REWARD, ROLLOUTS, BUDGETS, SAMPLER, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS,
+    CRITIC, OPTIMIZER, VERIFICATION, PAIRS, COLLECTIONS, SOURCES, WORK,
 )
 """The groups in the order of a step."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hone.environments import recorded
 from hone.environments.contract import WrongParams
 from hone.environments.dataset import conversation
+from hone.environments.recorded import WrongCalls
 from hone.text.conversation import Message
 from hone.text.files import TokenizerError, Unbounded
 from hone.text.model_text import ModelText
@@ -22,14 +24,17 @@ def trajectories(row: Mapping[str, Any], place: int, columns: Sequence[str], tok
     """Return the trajectories of a row: one for each of `columns`, with a call for each answer that is trained.
 
     A row that lacks its only column is a conversation: each message of the assistant is trained whose weight is not 0.
+    Recorded calls of a row take the place of its only column.
     Raises UnusableRow, and Unbounded where the template or the tokenizer takes too long for a row.
     """
     try:
-        return [_trajectory(row, place, index, _answers(row, column, len(columns)), tokenizer)
+        if len(columns) == 1 and recorded.COLUMN in row:
+            return [_trajectory(row, place, 0, recorded.calls(row[recorded.COLUMN], tokenizer))]
+        return [_trajectory(row, place, index, _calls(row, _answers(row, column, len(columns)), tokenizer))
                 for index, column in enumerate(columns)]
     except Unbounded:
         raise
-    except (TokenizerError, WrongParams) as error:
+    except (TokenizerError, WrongParams, WrongCalls) as error:
         raise UnusableRow(str(error)) from error
 
 
@@ -51,10 +56,11 @@ def _turns(messages: Sequence[Message]) -> Iterator[Answer]:
             yield messages[:place], message
 
 
-def _trajectory(
-    row: Mapping[str, Any], place: int, index: int, answers: Sequence[Answer], tokenizer: ModelText
-) -> Trajectory:
-    calls = [_call(number, answer, row.get("tools") or (), tokenizer) for number, answer in enumerate(answers)]
+def _calls(row: Mapping[str, Any], answers: Sequence[Answer], tokenizer: ModelText) -> list[Call]:
+    return [_call(number, answer, row.get("tools") or (), tokenizer) for number, answer in enumerate(answers)]
+
+
+def _trajectory(row: Mapping[str, Any], place: int, index: int, calls: list[Call]) -> Trajectory:
     return Trajectory(
         group_id=0, index=index, request_no=place, task={}, task_hash="", item=dict(row), calls=calls, steps=[],
         status="ok", score=None, grade_id=None)

@@ -253,6 +253,7 @@ class AlgorithmSpec(Strict):
     preset: str = Field("grpo", description="Name of a preset (`hone algorithms`).")
     builder: Slot | None = Field(None, description="Source of a step's trajectories; null: the preset's.")
     allocation: Slot | None = Field(None, description="Number of rollouts of each prompt; null: the preset's.")
+    sampler: Slot | None = Field(None, description="Choice of the tasks that are asked; null: the preset's.")
     filter: Slot | None = Field(None, description="Choice of groups that count; null: the preset's.")
     reward: Slot | None = Field(None, description="Shaping of rewards; null: the preset's.")
     advantage: Slot | None = Field(None, description="Estimator of advantages; null: the preset's.")

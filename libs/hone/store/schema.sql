@@ -283,13 +283,13 @@ CREATE TABLE steps (
 -- The driver asks at each turn which groups a planned step has taken, however many steps are committed.
 CREATE INDEX steps_planned ON steps (run_id) WHERE state = 'planned';
 
--- One version of what a run collects while it trains, such as answers to judge. It comes with a step, in the transaction
--- that plans the step, and never changes; it goes with its run.
+-- One version of what a run collects, such as answers to judge, and never changes; it goes with its run. It comes with a
+-- step, in the transaction that plans the step; or a user saved it: the collection `curation`, and its copies in others.
 CREATE TABLE collections (
     run_id      text NOT NULL REFERENCES runs ON DELETE CASCADE,
     tenant_id   text NOT NULL REFERENCES tenants,
     name        text NOT NULL,           -- verification
-    version     integer NOT NULL,        -- number of the step
+    version     integer NOT NULL,        -- number of the step; of what a user saved from 1 on, of a copy 0
     state       jsonb NOT NULL DEFAULT '{}', -- of the builder, for the next version
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (run_id, name, version)
@@ -900,6 +900,7 @@ GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decis
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
+GRANT INSERT ON collections, collection_items TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, prompts, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;

@@ -77,6 +77,7 @@ class Order(BaseModel):
     version_id: str | None  # exactly this version samples; None: the newest one
     waves: Waves | None = None  # None: there is one wave
     budget: Budget | None = None  # None: the number of samples is the spec's
+    sampled: dict[str, float] | None = None  # what a manifest says of the task, by name; None: it was drawn without one
     roles: dict[str, Role] = {}  # by name; who is not named is the policy
     privileged: list[PrivilegedText] = []
     traceparent: str | None = None  # W3C trace context of the step that it was requested for

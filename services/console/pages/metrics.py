@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from hone.client import metric_catalog
 from hone.client.catalog import SlotFilling, slot_fillings
-from hone.client.metric_table import MetricGroup
+from hone.client.metric_types import MetricGroup
 from hone.client.resources import Run
 from services.console.pages.run_header import RunHeader
 from services.console.view import PageView

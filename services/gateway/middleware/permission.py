@@ -31,6 +31,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/{run_id}/matrix": "read",
     "GET /v1/runs/{run_id}/checkpoints": "read",
     "GET /v1/runs/{run_id}/curation": "read",
+    "POST /v1/runs/{run_id}/curation": "run",
     "GET /v1/runs/{run_id}/collections": "read",
     "GET /v1/runs/{run_id}/collections/{name}": "read",
     "GET /v1/runs/{run_id}/outcomes": "read",

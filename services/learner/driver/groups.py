@@ -49,7 +49,7 @@ def request_groups(
               harness_params={**harnesses[task.source].params, **(harness_params or {})},
               collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
               max_positions=max_positions, version_id=version_id, waves=own.waves, budget=own.budget,
-              roles=roles, privileged=texts,
+              sampled=None if task.sampled is None else dict(task.sampled), roles=roles, privileged=texts,
               traceparent=traceparent)
         for place, (task, own) in enumerate(zip(tasks, granted, strict=True))]
     return transaction.run(

@@ -1,7 +1,7 @@
 """Clients of the services that the driver calls: tasks from simulation, budgets and baselines from value."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,11 +18,14 @@ _SPLITS = {"TRAIN": simulation_pb2.SPLIT_TRAIN, "HELD_OUT": simulation_pb2.SPLIT
 @dataclass(frozen=True)
 class Task:
     """A task as a group row stores it, its content hash, and the name of its source, "" where the task is no mixture.
+
+    `sampled` is what a manifest says of it, by name; None where it was drawn without one.
     """
 
     body: dict[str, Any]
     content_hash: str
     source: str = ""
+    sampled: Mapping[str, float] | None = None
 
 
 class Peers:

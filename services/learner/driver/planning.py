@@ -101,7 +101,8 @@ def rollout_plan(
         gap_alarm_nats=spec.gap_alarm_nats)
     bounds = {one.name: scores.bounds(one.spec) for one in sources.of(spec)}
     return plan, {**sample_metrics(n, choice, slots), "reward/between": _between(samples, bounds),
-                  **source_metrics(choice.kept, bounds), **budgets.metrics(choice.kept, plan.bounds)}
+                  **source_metrics(choice.kept, bounds), **sampler_metrics(choice.kept),
+                  **budgets.metrics(choice.kept, plan.bounds)}
 
 
 def _between(samples: list[Row], bounds: Mapping[str, tuple[float, float]]) -> float:
@@ -154,6 +155,21 @@ def with_budgets(samples: list[Row], found: list[Row]) -> list[Row]:
     """Return the samples with the budgets of their groups' orders, which `found` has by group."""
     by_group = {row["group_id"]: row["budget"] for row in found}
     return [{**row, "budget": by_group.get(row["group_id"])} for row in samples]
+
+
+def with_samplings(samples: list[Row], found: list[Row]) -> list[Row]:
+    """Return the samples with what a sampler knew of their groups' tasks, which `found` has by group."""
+    by_group = {row["group_id"]: row["sampled"] for row in found}
+    return [{**row, "sampled": by_group.get(row["group_id"])} for row in samples]
+
+
+def sampler_metrics(groups: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Return how many groups a manifest chose, and what it says of their tasks, mean over these; {} without one."""
+    if not groups or "sampled" not in groups[0][0]:
+        return {}
+    chosen = [found for group in groups if (found := group[0]["sampled"]) is not None]
+    means = {f"sampler/{name}": sum(found[name] for found in chosen) / len(chosen) for name in (chosen or [{}])[0]}
+    return {"sampler/chosen_share": len(chosen) / len(groups), **means}
 
 
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str, first: int = 1) -> StepPlan:

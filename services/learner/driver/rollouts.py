@@ -1,7 +1,7 @@
 """The step source of rollouts: groups are requested, and each step trains on samples of ready groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hone.algorithms.slots import needs
@@ -20,9 +20,10 @@ from services.learner.driver.decisions import (
     StepSource,
 )
 from services.learner.driver.lease import RunLease
+from services.learner.driver.manifests import Manifest, Manifests
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers, Task
-from services.learner.driver.planning import Choice, choose, rollout_plan, with_budgets, with_components
+from services.learner.driver.planning import Choice, choose, rollout_plan, with_budgets, with_components, with_samplings
 from services.learner.driver.reporting import Event
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.view import ReadySamples, View
@@ -34,6 +35,7 @@ class PreparedRequest:
 
     first: int
     tasks: Sequence[Task]
+    manifest: Manifest | None  # that they were drawn by
     granted: Sequence[Granted] | None = None
 
 
@@ -48,6 +50,7 @@ class Rollouts(StepSource):
         self.stage, self._outline, self._pace, self._slots = stage, outline, outline.pace, slots
         self._database, self._peers, self._lease, self._tasks = database, peers, lease, tasks
         self._prepared: PreparedRequest | None = None
+        self._manifests = Manifests(stage, slots, database, lease.run_id)
         self._bounds, self._budgets = scores.bounds(stage.spec), Budgets(stage, slots, peers, lease.run_id)
 
     def next_action(self, view: View) -> ReadSamples | RequestGroups | PlanStep | None:
@@ -101,6 +104,9 @@ class Rollouts(StepSource):
         if records(self._slots):
             rows = with_budgets(rows, self._database.all(
                 "groups.budgets", group_ids=sorted({row["group_id"] for row in rows})))
+        if self._manifests.used:
+            rows = with_samplings(rows, self._database.all(
+                "groups.sampled", group_ids=sorted({row["group_id"] for row in rows})))
         states = self._database.one("steps.slot_states", run_id=self._lease.run_id, first=self.stage.first,
                                     n=action.step - 1)
         return ReadySamples(rows, states["states"] if states else {})
@@ -108,9 +114,15 @@ class Rollouts(StepSource):
     def group_request(self, action: RequestGroups) -> GroupRequest:
         """Return the next tasks of the run, and how many rollouts each gets."""
         prepared, self._prepared = self._prepared, None
-        if prepared is None or (prepared.first, len(prepared.tasks)) != (action.first_task, action.count):
-            prepared = PreparedRequest(action.first_task, self._tasks.train(action.first_task, action.count))
+        prepared = self._drawn(prepared, action.first_task, action.count, action.step)
         return GroupRequest(prepared.tasks, prepared.granted or self._budgets.grant(prepared.tasks, action.step))
+
+    def _drawn(self, made: PreparedRequest | None, first: int, count: int, step: int) -> PreparedRequest:
+        """Return the tasks at these places for a step: those that are made already, if they are the same."""
+        manifest = self._manifests.of_step(step)
+        if made is not None and made.manifest is manifest and (made.first, len(made.tasks)) == (first, count):
+            return made
+        return PreparedRequest(first, self._tasks.train(first, count, manifest), manifest)
 
     def plan(self, action: PlanStep) -> PlannedStep:
         """Plan the step over the chosen groups."""
@@ -133,11 +145,9 @@ class Rollouts(StepSource):
         if view.committed + 2 + self._pace.max_staleness > self.stage.last:
             return
         first, step = view.memory.next_task, view.planned + (1 if _trains(view) else 2)
-        count, made = self._pace.size(step), self._prepared
-        if made is None or (made.first, len(made.tasks)) != (first, count):
-            made = PreparedRequest(first, self._tasks.train(first, count))
+        made = self._drawn(self._prepared, first, self._pace.size(step), step)
         if made.granted is None and _trains(view) and not self._pace.runs_ahead:
-            made = PreparedRequest(first, made.tasks, self._budgets.grant(made.tasks, step))
+            made = replace(made, granted=self._budgets.grant(made.tasks, step))
         self._prepared = made
 
 

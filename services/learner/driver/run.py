@@ -19,7 +19,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import by_kind
-from services.learner.driver import decisions, offers, operations, preflight
+from services.learner.driver import decisions, manifests, offers, operations, preflight
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.groups import (
     drop_refused,
@@ -235,6 +235,7 @@ class RunDriver:
         with self._traces.within(action.step, "plan"):
             planned = source.plan(action)
             versions = offers.offered(planned.plan, source.stage.spec, self._objects)
+            versions += manifests.due(planned.plan, source.stage, self._database, self._objects, self.lease.run_id)
             versions += [] if planned.version is None else [planned.version]
             reach("step.before-row")
             with fenced(self._database, self.lease) as transaction:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,12 +18,14 @@ from hone.resolution import sources
 from hone.resolution.sources import Source
 from hone.spec.run import EvalSpec, TaskSource
 from hone.store.database import Database
-from hone.store.disk_arrays import Column, permutation
+from hone.store.disk_arrays import HASH, Column, as_hex, permutation
 from hone.store.leases import fenced
 from hone.store.objects import Objects
+from services.learner.driver.chosen_tasks import ChosenTasks
 from services.learner.driver.datasets import DatasetRows
 from services.learner.driver.held_out import HeldOut, places_of
 from services.learner.driver.lease import RunLease
+from services.learner.driver.manifests import Manifest
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.policy_text import PolicyText
 from services.learner.driver.reporting import Event, record_once
@@ -67,12 +69,16 @@ class Tasks:
         self._watch, self._run, self._sources = watch, run, sources.of(lease.spec)
         self.text: PolicyText = run.text if run else PolicyText(database, objects, lease.model_id, lease.spec)
         self._orders: dict[str, tuple[int, Places]] = {}  # by source: an epoch and its permutation, the last used
+        self._chosen_by: dict[str, tuple[Manifest, ChosenTasks]] = {}  # by source: the last used
         self._training: dict[str, Places] = {}  # by source: places of the rows that train
         self._datasets: dict[str, DatasetRows] = run._datasets if run else {}  # by the JSON of their source
 
-    def train(self, first: int, count: int) -> list[Task]:
-        """Return the training tasks at places `first … first+count-1`. Raises Interrupted, NoTasks, UnknownDataset."""
-        return self._mixed(first, count, self._of_source)
+    def train(self, first: int, count: int, manifest: Manifest | None = None) -> list[Task]:
+        """Return the training tasks at places `first … first+count-1`, drawn by a manifest if there is one.
+
+        Raises Interrupted, NoTasks, UnknownDataset.
+        """
+        return self._mixed(first, count, self._of_source if manifest is None else partial(self._chosen, manifest))
 
     def train_rows(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return the dataset rows at places `first …`. Each epoch is a new permutation of a source's training rows.
@@ -101,6 +107,25 @@ class Tasks:
         if source.spec.task.dataset is None:
             return self._drawn(source, first, count)
         return [_dataset_task(row, source) for row in self._rows_of_source(source, first, count)]
+
+    def _chosen(self, manifest: Manifest, source: Source, first: int, count: int) -> list[Task]:
+        """Return the tasks that a manifest puts at these places of a source; where it puts none, the source's own."""
+        known = self._chosen_by.get(source.name)
+        if known is None or known[0] is not manifest:
+            known = self._chosen_by[source.name] = manifest, self._choice(manifest, source)
+        chosen = [known[1].task(place) for place in range(first, first + count)]
+        return [self._of_source(source, first + place, 1)[0] if one is None else one
+                for place, one in enumerate(chosen)]
+
+    def _choice(self, manifest: Manifest, source: Source) -> ChosenTasks:
+        task, places = source.spec.task, dict[str, int]()
+        if task.dataset is not None:
+            rows, kept = self._rows(task), self._training_rows(source)
+            wanted = np.array([bytes.fromhex(one.task_hash) for one in manifest.entries], HASH)
+            found = kept[np.isin(rows.hashes[kept], wanted)]
+            places = {as_hex(rows.hashes[place]): int(place) for place in reversed(found)}
+        return ChosenTasks(self._lease.spec, source, manifest, None if task.dataset is None else places,
+                           lambda place: _dataset_task(self._rows(task).row(place), source))
 
     def _rows_of_source(self, source: Source, first: int, count: int) -> list[dict[str, Any]]:
         rows = self._training_rows(source)

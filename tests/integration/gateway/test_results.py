@@ -132,6 +132,42 @@ def test_a_runs_rollouts_are_curated_over_rest_and_by_the_command(
     out, rows = tmp_path / "manifest.jsonl", tmp_path / "rows.jsonl"
     shown = CliRunner().invoke(app, ["curate", seeded.run.id, "--success", str(best), "--out", str(out),
                                      "--rows", str(rows)]).stdout
-    assert "1 tasks of steps 1 to 1; 1 trajectories selected, 0 of them single answers" in shown
+    assert "1 tasks of steps 1 to 1; 1 trajectories selected" in shown
     assert json.loads(out.read_text())["task_hash"] == "hash"
     assert rows.read_text() == ""
+
+
+def sampled_by(base: str, run: str, **changes: Any) -> dict[str, Any]:
+    sampler = {"name": "topocurate", "params": {"run": run}}
+    return seed.spec(base, algorithm={"preset": "grpo", "sampler": sampler}, **changes)
+
+
+def test_a_saved_manifest_goes_with_the_run_that_draws_by_it(
+    hone: Client, other: Client, base: str, seeded: Seeded, gateway: Gateway, tenant: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(spec: dict[str, Any], client: Client = hone) -> str:
+        with pytest.raises(client_errors.Refused) as error:
+            client.create_run(spec)
+        return str(error.value)
+
+    at, run = "algorithm.sampler.params.run", seeded.run.id
+    assert f"{at}: found {run}, which has no manifest" in refused(sampled_by(base, run))
+    assert f'{at}: found "run_nothing"' in refused(sampled_by(base, "run_nothing"))
+    assert hone.save_curation(run, success=1.0).usable == 0
+    assert "none had both a success and a failure" in refused(sampled_by(base, run))
+    monkeypatch.setenv("HONE_URL", gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", tenant)
+    shown = CliRunner().invoke(app, ["curate", run, "--success", "0.75", "--save"]).stdout
+    assert "saved as version 2: 1 of 1 tasks are drawn by it" in shown
+    assert f'{at}: found "{run}"' in refused({**sampled_by(base, run), "model": {"base": "other"}}, other)
+    assert f"{at}: found {run}, whose tasks are sort_digits with" in refused(
+        sampled_by(base, run, task={"environment": "sort_digits", "params": {"digits": 5}}))
+    staged = [{"until": 1, "algorithm": sampled_by(base, "run_x")["algorithm"]}]
+    assert f'stages[0].{at}: found "run_x"' in refused(seed.spec(base, stages=staged))
+    made = hone.create_run(sampled_by(base, run))
+    [kept] = hone.collections(made.id)
+    assert (kept.name, kept.version, kept.items) == (f"manifest.{run}", 0, 1)
+    assert [one.body["pass_rate"] for one in every(hone.collection_items, run_id=made.id, name=kept.name)] == [1 / 3]
+    with pytest.raises(client_errors.NotFound):
+        other.save_curation(run)

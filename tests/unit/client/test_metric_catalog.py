@@ -17,8 +17,8 @@ from hone.client.metric_table import (
     SOURCES,
     VERIFICATION,
     WORK,
-    Metric,
 )
+from hone.client.metric_types import Metric
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 

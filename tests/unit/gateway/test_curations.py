@@ -9,7 +9,7 @@ from hone.algorithms.topocurate.curation import CurationParams
 from hone.cli.curation import demonstrations
 from hone.client.curation import Curation
 from hone.store.objects import ObjectMissing
-from hone.trajectory import parts
+from hone.trajectory import parts, stored_samples
 from hone.trajectory.records import Call, Step, Trajectory
 from services.console.pages import curation as page
 from services.gateway import curations
@@ -50,7 +50,7 @@ def made(**changes: Any) -> Curation:
     answers = [sample(index, "", float(index), "answers") for index in range(2)]
     rows = [row(place, one) for place, one in enumerate([*samples, *answers])] + [row(0, samples[0], "gone")]
     objects: Any = Objects(part=parts.encode([*samples, *answers]))
-    tasks, complete = curations.make(objects, rows, {"answers": "1+1="}, 1.0, CurationParams(smoothing=0))
+    tasks, complete = curations.make(objects, rows, {"answers": "1+1="}, {"": 1.0}, CurationParams(smoothing=0))
     assert complete
     return Curation.model_validate({"run_id": "run_a", "first_step": 3, "last_step": 3, "truncated": False,
                                     "tasks": tasks, **changes})
@@ -70,14 +70,24 @@ def test_stored_samples_have_the_metrics_of_the_worked_example() -> None:
 
 
 def test_selected_answers_become_rows_of_a_dataset() -> None:
-    assert demonstrations(made()) == [{"prompt": "1+1=", "completion": "answer 1"}]
+    assert demonstrations(made(), lambda _: []) == [{"prompt": "1+1=", "completion": "answer 1"}]
+
+
+def test_a_selected_trajectory_of_several_turns_becomes_a_row_with_its_calls() -> None:
+    found = made()
+    task = found.tasks[1].model_copy(update={"prompt": "find C"})
+    call = {"role": "policy", "number": "0", "prompt_ids": [1], "completion_ids": [2], "text": "C",
+            "train_mask": [True]}
+    rows = demonstrations(found.model_copy(update={"tasks": [task]}), lambda one: [call] if one.index else [])
+    assert rows == [{"prompt": "find C", "completion": "C", "recorded_calls": [
+        {"kept": 0, "prompt_ids": [1], "completion_ids": [2], "text": "C"}]}]
 
 
 def test_too_many_bytes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curations, "MOST_BYTES", 1)
+    monkeypatch.setattr(stored_samples, "MOST_BYTES", 1)
     one = sample(0, "AB", 1.0)
     objects: Any = Objects(part=parts.encode([one]))
-    assert curations.make(objects, [row(0, one)], {}, 1.0, CurationParams()) == ([], False)
+    assert curations.make(objects, [row(0, one)], {}, {"": 1.0}, CurationParams()) == ([], False)
 
 
 def test_the_page_draws_each_node_and_way_and_says_them_in_words() -> None:

@@ -11,6 +11,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from hone.algorithms.topocurate.curation import TaskScore
+from hone.algorithms.topocurate.manifest import Entry
 from hone.environments.tasks import make, split_of
 from hone.resolution import resolve
 from hone.spec.run import TaskSource
@@ -22,6 +24,7 @@ from hone.text.tokenizer import Tokenizer
 from services.learner.driver import datasets
 from services.learner.driver.datasets import TooManyBytes
 from services.learner.driver.lease import RunLease
+from services.learner.driver.manifests import Manifest
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.reporting import WaitingReason
 from services.learner.driver.tasks import NoTasks, Tasks, UnknownDataset
@@ -337,3 +340,40 @@ def test_an_evaluation_may_have_sources_of_its_own_beside_those_of_the_mixture(s
     tasks = scene.tasks(task={"mixture": MIXTURE}, eval={"prompts": 4, "sources": own})
     assert [task.source for task in tasks.held_out] == ["rows"] * 4 + ["other"] * 2 + ["sort"] * 4
     assert ROWS[1] not in [task.body["item"] for task in tasks.train(0, 2000)]
+
+
+def manifest(*tasks: tuple[str, Row | None, float], version: int = 4) -> Manifest:
+    return Manifest("manifest", version, [
+        Entry(content_hash, "", body, TaskScore(8, rate, 0.5, 0.5, 1.0, few=False))
+        for content_hash, body, rate in tasks])
+
+
+def by_manifest(scene: Scene, explore: float, **spec: Any) -> Tasks:
+    sampler = {"name": "topocurate", "params": {"explore": explore}}
+    return scene.tasks(algorithm={"sampler": sampler}, batch={"prompts": 2}, **spec)
+
+
+def test_a_manifest_chooses_among_the_training_rows_of_a_dataset(scene: Scene) -> None:
+    hashes = [make("dataset", {}, 0, row).content_hash for row in (*TRAINED[:3], HELD[0])]
+    chosen = manifest(*((one, None, 0.5) for one in hashes[:2]), (hashes[2], None, 1.0), (hashes[3], None, 0.5),
+                      ("ab" * 32, None, 0.5))
+    drawn = by_manifest(scene, 0.0).train(0, 6, chosen)
+    assert [{one.content_hash for one in drawn[place:place + 2]} for place in (0, 2, 4)] == [set(hashes[:2])] * 3
+    assert {one.body["item"]["prompt"] for one in drawn} == {row["prompt"] for row in TRAINED[:2]}
+    assert drawn[0].sampled == {"version": 4.0, "score": 1.0, "pass_rate": 0.5, "error_branches": 0.5,
+                                "heterogeneity": 0.5}
+    tasks = by_manifest(scene, 0.5)
+    mixed, plain = tasks.train(10, 40, chosen), tasks.train(10, 40)
+    assert mixed == by_manifest(scene, 0.5).train(0, 50, chosen)[10:], "a place has its task, whatever was asked before"
+    assert [one for one in mixed if one.sampled is None] == [
+        one for one, other in zip(plain, mixed, strict=True) if other.sampled is None]
+    assert 10 < sum(one.sampled is None for one in mixed) < 30
+    assert tasks.train(10, 40, manifest(("ab" * 32, None, 0.5))) == plain, "no task of the manifest is one of the run"
+
+
+def test_a_manifest_holds_the_tasks_that_environments_make(scene: Scene) -> None:
+    tasks = by_manifest(scene, 0.0, task={"environment": "sort_digits"})
+    own = resolve({"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"environment": "sort_digits"}}).task.params
+    body = {"environment": "sort_digits", "params": own, "seed": 9, "item": None}
+    [drawn] = tasks.train(3, 1, manifest(("aa" * 32, body, 0.5), ("bb" * 32, {**body, "params": {"digits": 99}}, 0.5)))
+    assert (drawn.body, drawn.content_hash) == (body, "aa" * 32)

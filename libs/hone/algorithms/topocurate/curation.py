@@ -5,7 +5,7 @@ A reconstruction: the formulas have all properties that were stated of the publi
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -117,11 +117,19 @@ def task(graph: Graph, params: CurationParams) -> TaskScore:
     errors = sum(branch not in graph.won_edges for branch in branches) / len(branches) if branches else 0.0
     chains = {tuple(node for place, node in enumerate(path) if place == 0 or node != path[place - 1])
               for path in graph.paths}
-    many, rate = len(graph.paths), graph.pass_rate
-    score = params.error_branches * errors + params.heterogeneity * len(chains) / max(1, many)
-    if many < _FEWEST:
-        score = 4 * rate * (1 - rate)
-    return TaskScore(many, rate, errors, len(chains) / max(1, many), score if 0 < rate < 1 else 0.0, many < _FEWEST)
+    many = len(graph.paths)
+    scored = TaskScore(many, graph.pass_rate, errors, len(chains) / max(1, many), 0.0, many < _FEWEST)
+    return replace(scored, score=worth(scored, params))
+
+
+def worth(one: TaskScore, params: CurationParams) -> float:
+    """Return q of a task by its metrics."""
+    rate = one.pass_rate
+    if not 0 < rate < 1:
+        return 0.0
+    if one.few:
+        return 4 * rate * (1 - rate)
+    return params.error_branches * one.error_branches + params.heterogeneity * one.heterogeneity
 
 
 def probabilities(scores: Sequence[TaskScore], params: CurationParams) -> list[float]:

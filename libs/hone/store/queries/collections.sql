@@ -45,3 +45,32 @@ FROM unnest(%(names)s::text[], %(versions)s::int[]) AS wanted (name, pinned), LA
     WHERE run_id = %(run_id)s AND name = wanted.name AND version <= wanted.pinned
     ORDER BY version DESC, place DESC LIMIT %(most)s) AS i
 ORDER BY wanted.name, i.version, i.place
+
+-- name: newest
+SELECT max(version) AS version FROM collections
+WHERE run_id = %(run_id)s AND name = %(name)s AND version BETWEEN %(first)s AND %(last)s
+
+-- name: of_version
+SELECT body FROM collection_items WHERE run_id = %(run_id)s AND name = %(name)s AND version = %(version)s ORDER BY place
+
+-- name: newest_saved
+-- The newest manifest that a user saved of a run, else the newest that the run made of its own rollouts.
+SELECT c.name, c.version,
+    (SELECT count(*) FROM collection_items i WHERE i.run_id = c.run_id AND i.name = c.name AND i.version = c.version
+        AND (i.body ->> 'pass_rate')::double precision > 0 AND (i.body ->> 'pass_rate')::double precision < 1) AS usable
+FROM collections c WHERE c.run_id = %(run_id)s AND c.name = ANY (%(names)s::text[])
+ORDER BY array_position(%(names)s::text[], c.name), c.version DESC LIMIT 1
+
+-- name: copy
+INSERT INTO collections (run_id, tenant_id, name, version, state)
+SELECT %(run_id)s, tenant_id, %(name)s, 0, jsonb_build_object('run', run_id, 'name', name, 'version', version)
+FROM collections WHERE run_id = %(of_run)s AND name = %(of_name)s AND version = %(of_version)s
+
+-- name: copy_items
+INSERT INTO collection_items (run_id, tenant_id, name, version, place, body)
+SELECT %(run_id)s, tenant_id, %(name)s, 0, place, body
+FROM collection_items WHERE run_id = %(of_run)s AND name = %(of_name)s AND version = %(of_version)s
+
+-- name: next_version
+-- Of versions that users add. They are added one after the other.
+SELECT coalesce(max(c.version), 0) + 1 AS version FROM collections c WHERE c.run_id = %(run_id)s AND c.name = %(name)s

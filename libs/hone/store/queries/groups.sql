@@ -162,6 +162,10 @@ ORDER BY g.oldest, g.request_no, t.index
 -- What was expected of groups, and how the number of their samples was decided.
 SELECT g.id AS group_id, g.order -> 'budget' AS budget FROM groups g WHERE g.id = ANY (%(group_ids)s)
 
+-- name: sampled
+-- What a sampler knew of the tasks of groups when it drew them.
+SELECT g.id AS group_id, g.order -> 'sampled' AS sampled FROM groups g WHERE g.id = ANY (%(group_ids)s)
+
 -- name: count_refused
 SELECT count(*) AS groups FROM groups
 WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND state = 'dropped' AND refused IS NOT NULL

@@ -249,3 +249,6 @@ WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FR
 
 -- name: begin_stage
 UPDATE runs SET stage = %(stage)s WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: lock_row
+SELECT id FROM runs WHERE id = %(run_id)s FOR UPDATE

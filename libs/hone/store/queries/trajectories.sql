@@ -99,3 +99,15 @@ FROM (
     ORDER BY g.request_no DESC LIMIT %(groups)s) g
 JOIN trajectories t ON t.group_id = g.id
 ORDER BY g.request_no DESC, t.index
+
+-- name: of_steps
+-- The samples of the newest groups of planned and committed steps, and of some groups beside them, newest first.
+SELECT t.group_id, t.index, t.part, t.row, t.score, t.prompt_tokens + t.completion_tokens AS tokens, g.task_hash, g.source
+FROM (
+    SELECT g.id, g.task_hash, g.source, g.request_no FROM groups g
+    WHERE g.run_id = %(run_id)s AND g.purpose = 'train' AND g.kind = 'generate' AND (g.id = ANY (%(group_ids)s::bigint[])
+      OR g.id IN (SELECT unnest(s.group_ids) FROM steps s
+                  WHERE s.run_id = %(run_id)s AND s.n BETWEEN %(first)s AND %(last)s))
+    ORDER BY g.request_no DESC LIMIT %(most)s) g
+JOIN trajectories t ON t.group_id = g.id
+ORDER BY g.request_no DESC, t.index
