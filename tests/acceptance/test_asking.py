@@ -49,8 +49,29 @@ def test_a_run_answers_while_it_trains_and_by_its_steps_afterwards(
     for wrong in (f"asked-run@{STEPS + 1}", "asked-run@soon", "nothing@latest", "ver_nothing"):
         with pytest.raises(openai.NotFoundError):
             client.chat.completions.create(model=wrong, **ASK)
+    _expect_models(plain, client, run.id, str(newest.system_fingerprint))
     used = plain.client.usage(by="key").data
     assert any(one.amounts.get("prompt_tokens") for one in used if one.id), "tokens of answers are counted to the key"
+
+
+def _expect_models(plain: Scene, client: Any, run_id: str, version_id: str) -> None:
+    """Expect the run among the models, in each page of one, and under each of its names."""
+    listed = {model.id: model for model in client.models.list()}
+    assert (listed[run_id].name, listed[run_id].number, listed[run_id].version_id) == ("asked-run", STEPS, version_id)
+    page, found = plain.client.models(limit=1), list[str]()
+    while True:
+        found += [model.id for model in page.data]
+        if page.next is None:
+            break
+        page = plain.client.models(limit=1, after=page.next)
+    assert found == list(listed)
+    for name in (run_id, "asked-run", "asked-run@latest"):
+        assert client.models.retrieve(name).id == run_id
+    assert client.models.retrieve("asked-run@0").number == 0
+    assert client.models.retrieve(version_id).id == version_id
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.models.retrieve(f"asked-run@{STEPS + 1}")
+    assert refused.value.code == "model_not_found"
 
 
 def test_a_model_that_was_asked_can_be_deleted_with_its_run(

@@ -33,8 +33,10 @@ class ModelText(Resource):
 
 
 class Model(WithFiles):
-    """A registered base model. `parameters` counts weights; `ignored` names files that were not stored.
+    """A model that can be asked: a registered one, or a version of a run, with the facts of the model it comes from.
 
+    `parameters` counts weights; `ignored` names files that were not stored. `version_id` and `number` are those of a
+    run's version.
     `object`, `created` (in seconds since 1970) and `owned_by` are what OpenAI's clients read.
     """
 
@@ -48,6 +50,8 @@ class Model(WithFiles):
     text: ModelText = ModelText()
     ignored: list[str] = Field(default_factory=list)
     created_at: datetime
+    version_id: str | None = None
+    number: int | None = None
     object: Literal["model"] = "model"
     owned_by: str = "hone"
 

@@ -70,12 +70,13 @@ def chat_choice(sample: Sample, content: str, calls: Sequence[WrittenCall], logp
     if calls:
         message["tool_calls"] = [{"id": call_id(), "type": "function",
                                   "function": {"name": call.name, "arguments": call.arguments}} for call in calls]
-    return {"index": sample.index, "message": message, "logprobs": logprobs, "finish_reason": finish(sample, calls)}
+    return {"index": sample.index, "message": message, "logprobs": logprobs,
+            "finish_reason": finish(sample, bool(calls))}
 
 
-def finish(sample: Sample, calls: Sequence[WrittenCall]) -> str | None:
+def finish(sample: Sample, called: bool) -> str | None:
     """Return why an answer ended, calls of tools included."""
-    return "tool_calls" if calls and sample.finish_reason == "stop" else sample.finish_reason
+    return "tool_calls" if called and sample.finish_reason == "stop" else sample.finish_reason
 
 
 def call_id() -> str:

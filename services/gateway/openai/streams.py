@@ -20,7 +20,8 @@ from services.gateway.openai.answers import (
     finish,
     usage,
 )
-from services.gateway.openai.tool_calls import SpokenPieces, Tools, WrittenCall
+from services.gateway.openai.arriving_calls import ArrivingCalls, CallPiece
+from services.gateway.openai.tool_calls import SpokenPieces, Tools
 
 DONE = "data: [DONE]\n\n"
 KEEP_ALIVE = ": keep-alive\n\n"
@@ -33,8 +34,9 @@ class ChatChunks:
     """The chunks of one choice of a chat completion."""
 
     def __init__(self, head: Head, index: int, tools: Tools, begun: str, parallel: bool = True) -> None:
-        self._head, self._index, self._parallel = head, index, parallel
-        self._pieces = SpokenPieces(tools, begun)
+        self._head, self._index = head, index
+        self._pieces, self._calls = SpokenPieces(tools, begun), ArrivingCalls(None if parallel else 1)
+        self._with_tools = bool(tools)
 
     def opening(self) -> Object:
         """Return the chunk that names the role."""
@@ -47,19 +49,22 @@ class ChatChunks:
         chunks = list[Object]()
         if content or logprobs or (with_ids and sample.ids):
             chunks.append(self._chunk({"content": content}, logprobs, sample, more))
+        if self._with_tools:
+            chunks += self._called(self._calls.push(self._pieces.text), sample)
         if ends:
             chunks += self._last(sample, more)
         return chunks
 
     def _last(self, sample: Sample, more: Object) -> list[Object]:
         rest, calls = self._pieces.finish()
-        calls = calls if self._parallel else calls[:1]
-        chunks = [self._chunk({"content": rest}, None, sample)] if rest else []
-        for place, call in enumerate(calls):
-            chunks += [self._chunk({"tool_calls": [delta]}, None, sample) for delta in _call_deltas(place, call)]
+        chunks = [self._chunk({"content": rest}, None, sample)] if rest and not self._calls.any else []
+        chunks += self._called(self._calls.rest(calls), sample)
         closing = self._chunk({}, None, sample, {**more, "token_ids": []} if "token_ids" in more else more)
-        closing["choices"][0]["finish_reason"] = finish(sample, calls)
+        closing["choices"][0]["finish_reason"] = finish(sample, bool(calls) or self._calls.any)
         return [*chunks, closing]
+
+    def _called(self, pieces: Sequence[CallPiece], sample: Sample) -> list[Object]:
+        return [self._chunk({"tool_calls": [delta]}, None, sample) for piece in pieces for delta in _call_deltas(piece)]
 
     def _chunk(
         self, delta: Object, logprobs: Object | None, sample: Sample | None, more: Mapping[str, Any] | None = None
@@ -68,12 +73,13 @@ class ChatChunks:
         return self._head.part("chat.completion.chunk", [choice], sample.fingerprint if sample else None)
 
 
-def _call_deltas(place: int, call: WrittenCall) -> list[Object]:
-    """Return a tool call in pieces: its name, then its arguments."""
-    first: Object = {"index": place, "id": call_id(), "type": "function",
-                     "function": {"name": call.name, "arguments": ""}}
-    pieces = (call.arguments[start:start + _PIECE] for start in range(0, len(call.arguments), _PIECE))
-    return [first, *({"index": place, "function": {"arguments": piece}} for piece in pieces)]
+def _call_deltas(piece: CallPiece) -> list[Object]:
+    """Return a piece of a tool call as clients read it: its name, then its arguments."""
+    first: Object = {"index": piece.place, "id": call_id(), "type": "function",
+                     "function": {"name": piece.name, "arguments": ""}}
+    parts = (piece.arguments[start:start + _PIECE] for start in range(0, len(piece.arguments), _PIECE))
+    return [*([first] if piece.name is not None else []),
+            *({"index": piece.place, "function": {"arguments": part}} for part in parts)]
 
 
 def piece_logprobs(text: ModelText, sample: Sample, before: Sequence[int], top: int | None) -> Object | None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +69,11 @@ def _as_written(answer: str, place: int, arguments: dict[str, Any]) -> tuple[str
 
 
 def _malformed(text: str, place: int) -> str:
-    """Return what stands for the arguments in a call that is no JSON."""
+    """Return what stands for the arguments in a call that is no JSON, or was cut before its end."""
     begin = _ARGUMENTS.search(text, place)
+    if begin is not None:
+        with suppress(ValueError):
+            return text[begin.end():json.JSONDecoder().raw_decode(text, begin.end())[1]]
     return text[begin.end():].strip().removesuffix("}").rstrip() if begin else text[place:].strip(" ,}\n")
 
 
@@ -88,6 +92,11 @@ class SpokenPieces:
         if not bare or bare.startswith(_BARE) or any(begin.startswith(bare) for begin in _BARE):
             return ""
         return self._until(self._safe())
+
+    @property
+    def text(self) -> str:
+        """The answer so far, with what it began with."""
+        return self._text
 
     def finish(self) -> tuple[str, list[WrittenCall]]:
         """Return the rest of the content, and the calls."""

@@ -16,11 +16,13 @@ from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
-from services.gateway.admission.parameters import AfterArtifact, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import AfterModel, Config, Id, Limit, Store, page, same
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.json_bodies import is_json
 from services.gateway.middleware.tenancy import Caller, TenantSession
+from services.gateway.openai import names
+from services.gateway.openai.refusals import unknown_model
 
 Fields = TypeVar("Fields", bound=BaseModel)
 
@@ -113,16 +115,42 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> ModelPage:
-    """List registered models, newest first."""
-    found = await artifacts.listed(caller, "base_model", _resource, limit, after)
-    return ModelPage(data=found.data, next=found.next, has_more=found.next is not None)
+async def listed(caller: Caller, limit: Limit = 50, after: AfterModel = None) -> ModelPage:
+    """List registered models, newest first, and then runs that answer, newest first."""
+    found, of_runs = list[Model](), after if after and after.startswith("run_") else None
+    async with caller.transaction() as transaction:
+        if of_runs is None:
+            rows = await transaction.all("artifacts.page", kind="base_model", after=after, limit=limit + 1)
+            found += map(_resource, rows)
+        if len(found) <= limit:
+            rows = await transaction.all("asked.policies", after=of_runs, limit=limit + 1 - len(found))
+            found += map(_policy, rows)
+    shown = page(found, limit, "id")
+    return ModelPage(data=shown.data, next=shown.next, has_more=shown.next is not None)
 
 
 @router.get("/{name:path}")
 async def one(name: Id, caller: Caller) -> Model:
-    """Return one model by name or id."""
-    return _resource(await artifacts.row_of(caller, "base_model", name))
+    """Return a registered model by name or id, or a version of a run by any of the names that can be asked."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("artifacts.named", kind="base_model", name=name)
+        if row is not None:
+            return _resource(row)
+        found = await names.locate(transaction, name)
+        origin = await transaction.one("versions.origin", version_id=found.subject_id)
+    if found.run is None or origin is None:
+        raise unknown_model(name)
+    return _policy({
+        "id": found.run["id"] if found.follows else found.subject_id, "name": name, "origin": origin["manifest"],
+        "files": found.row["manifest"]["files"], "version_id": found.subject_id, "number": found.row["number"],
+        "created_at": found.row["created_at"]})
+
+
+def _policy(row: Row) -> Model:
+    """Return a run's version as the model that clients see."""
+    facts = {**row["origin"], "files": row["files"]}
+    return Model(**facts, id=row["id"], name=row["name"] or row["id"], created_at=row["created_at"],
+                 version_id=row["version_id"], number=row["number"])
 
 
 def _resource(row: Row) -> Model:

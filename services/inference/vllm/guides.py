@@ -75,7 +75,8 @@ class Guides(StructuredOutputBackend):
         manager = core.engine_core.structured_output_manager
         manager.backend, manager._use_async_grammar_compilation = self, False
         # It would refuse every grammar without a tokenizer. Nothing else is checked that we did not check.
-        llm.input_processor.structured_outputs_config = None  # type: ignore[assignment]
+        inputs: Any = llm.input_processor
+        inputs.structured_outputs_config = None
 
     def name(self, key: str, sample: GuidedSample) -> StructuredOutputsParams:
         """Return the parameters that name a sample to vLLM by the key of its request."""

@@ -212,6 +212,8 @@ def test_a_tool_is_called(client: Any) -> None:
     with client.chat.completions.stream(**wanted) as stream:
         (streamed,) = stream.get_final_completion().choices[0].message.tool_calls or []
     assert (streamed.function.name, streamed.function.arguments) == ("add", called.function.arguments)
+    deltas = [chunk.choices[0].delta.tool_calls for chunk in client.chat.completions.create(**wanted, stream=True)]
+    assert sum(map(bool, deltas)) > 5, "a call comes as it is written"
     again = client.chat.completions.create(
         model="org/small", max_tokens=2, tools=[TOOL], messages=[
             *ASK, {"role": "assistant", "content": None, "tool_calls": [called.model_dump()]},

@@ -36,10 +36,20 @@ def test_a_tool_call_arrives_in_pieces() -> None:
     (opened,) = first["choices"][0]["delta"]["tool_calls"]
     assert (opened["index"], opened["type"], opened["function"]) == (0, "function", {"name": "add", "arguments": ""})
     assert opened["id"].startswith("call_")
-    assert len(pieces) == 2
+    assert len(pieces) == 2, "of 64 characters"
     called = [piece["choices"][0]["delta"]["tool_calls"][0]["function"] for piece in pieces]
     assert "".join(function["arguments"] for function in called) == arguments
     assert closing["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_the_pieces_of_a_call_come_as_they_are_written() -> None:
+    chunks = ChatChunks(HEAD, 0, TOOLS, '<tool_call>\n{"name": "add", "arguments": ')
+    said = [[delta for chunk in chunks.of(sample(text, reason), None, False)
+             for delta in chunk["choices"][0]["delta"].get("tool_calls", [])]
+            for text, reason in (('{"x"', GOING), (': {"}": 1', GOING), ("}}", GOING), ("}", STOP))]
+    assert [len(deltas) for deltas in said] == [2, 1, 1, 0]
+    assert said[0][0]["function"]["name"] == "add"
+    assert "".join(one["function"]["arguments"] for deltas in said for one in deltas) == '{"x": {"}": 1}}'
 
 
 def test_versions_are_one_number_or_one_for_each_token() -> None:
