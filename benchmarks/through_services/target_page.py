@@ -38,6 +38,19 @@ are worth at scale.
 """
 
 
+_REMARK = """
+No arm needs 30 % fewer rollouts than uniform groups of eight. The best, `dynamo`, needs 14 % fewer, with an interval
+that holds no difference, and is not ahead of uniform groups of four, which need 11 % fewer. `coba_rl` and `v0_5` need
+more, on each seed.
+
+Half of the baseline's rollouts are in groups without signal. `coba_rl` and `v0_5` have far fewer of those and learn
+slower all the same: in this set, rollouts without signal are not what learning waits for. The predictions are weak: an
+AUC of 0.56, and too high (0.73 where 0.60 succeed, `v0_5`). The prompts are equal up to a word, and the features of
+what they share hide what differs. So `v0` uses its predictions in a quarter of its groups, `v0_5` in three of five, and
+where it does it spends by an order that is little better than chance.
+"""
+
+
 def write(kept: Mapping[str, Any]) -> None:
     """Draw the plot and write the page."""
     draw(kept, PLOT)
@@ -56,9 +69,10 @@ def page(kept: Mapping[str, Any]) -> str:
         baseline=next(iter(arms)), budget=batch["prompts"] * batch["samples"], pilot=pilot["seed"],
         target=kept["target"])
     return "\n".join([
-        head, f"![accuracy by rollouts](images/{PLOT.name})\n", _reached(arms, kept["target"]), "\n## By level\n",
+        head, f"![accuracy by rollouts](images/{PLOT.name})\n", _reached(arms, kept["target"]), _REMARK,
+        "\n## By level\n",
         _accuracy(arms, start), "\n## Where the rollouts went\n", _went(arms), "\n## What was predicted\n",
-        _predicted(arms), *_remark(kept), _measured(kept), ""])
+        _predicted(arms), _measured(kept), ""])
 
 
 def _reached(arms: Mapping[str, Sequence[Row]], target: float) -> str:
@@ -134,10 +148,6 @@ def _band(runs: Sequence[Row], name: str) -> str:
     rollouts = sum(one["rollouts"] for one in found) / groups
     actual = sum(one["actual"] * one["groups"] for one in found) / groups
     return f"{groups / every:.0%}, {rollouts:.1f}, {actual:.2f}"
-
-
-def _remark(kept: Mapping[str, Any]) -> list[str]:
-    return [f"\n## What it says\n\n{kept['remark']}"] if kept.get("remark") else []
 
 
 def _measured(kept: Mapping[str, Any]) -> str:
