@@ -73,7 +73,8 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         texts = [clipped_prompt(text) for text in request.texts]
         found = await asyncio.to_thread(embedder.encode, texts)
         tokens = [len(text.split()) for text in texts] if found.tokens is None else found.tokens
-        return value_pb2.EmbedResponse(model=embedder.name, embeddings=[
+        used = int(sum(tokens)) if found.used is None else found.used
+        return value_pb2.EmbedResponse(model=embedder.name, tokens=used, embeddings=[
             value_pb2.Embedding(values=vector, tokens=count)
             for vector, count in zip(found.vectors, tokens, strict=True)])
 

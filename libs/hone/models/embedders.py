@@ -45,24 +45,34 @@ class Endpoint:
         self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT_S)
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        rows = [row for place in range(0, len(texts), _AT_ONCE) for row in self._asked(texts[place:place + _AT_ONCE])]
+        parts = [self._asked(texts[place:place + _AT_ONCE]) for place in range(0, len(texts), _AT_ONCE)]
+        rows, counts = [row for part, _ in parts for row in part], [used for _, used in parts]
         vectors = np.array(rows, np.float64) if rows else np.zeros((0, 0))
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-        return Encoded(vectors / np.where(lengths > 0, lengths, 1.0))
+        used = None if None in counts else sum(count for count in counts if count is not None)
+        return Encoded(vectors / np.where(lengths > 0, lengths, 1.0), used=used)
 
-    def _asked(self, texts: Sequence[str]) -> list[Floats]:
+    def _asked(self, texts: Sequence[str]) -> tuple[list[Floats], int | None]:
+        """Return the vectors, and the tokens of all texts if the endpoint counts them."""
         try:
             answer = self._client.post(
                 "/embeddings", json={"model": self._model, "input": [one or " " for one in texts]})
             answer.raise_for_status()
-            found = sorted(answer.json()["data"], key=lambda one: int(one["index"]))
+            body = answer.json()
+            found = sorted(body["data"], key=lambda one: int(one["index"]))
             vectors = np.array([one["embedding"] for one in found], np.float64)
         except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
             raise NotReady(f"the embeddings endpoint: {type(error).__name__} {error}") from error
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise NotReady(f"the embeddings endpoint: found vectors of shape {vectors.shape}, expected {len(texts)} "
                            "of finite numbers")
-        return list(vectors)
+        return list(vectors), _used(body.get("usage"))
+
+
+def _used(usage: Any) -> int | None:
+    """Return the tokens that an endpoint counted; None where it tells no number."""
+    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return counted if isinstance(counted, int) and 0 <= counted < 2**31 else None
 
 
 def chosen(settings: ValueSettings) -> Embedder:

@@ -10,11 +10,10 @@ from services.gateway.openai.requests import EmbeddingRequest
 
 def answer(body: EmbeddingRequest, made: value_pb2.EmbedResponse) -> Object:
     """Return the vectors in the order of the texts, and the tokens of all texts."""
-    used = sum(one.tokens for one in made.embeddings)
     vectors = [{"object": "embedding", "index": place, "embedding": _encoded(one, body.encoding_format == "base64")}
                for place, one in enumerate(made.embeddings)]
     return {"object": "list", "model": made.model, "data": vectors,
-            "usage": {"prompt_tokens": used, "total_tokens": used}}
+            "usage": {"prompt_tokens": made.tokens, "total_tokens": made.tokens}}
 
 
 def _encoded(made: value_pb2.Embedding, as_bytes: bool) -> list[float] | str:

@@ -23,12 +23,14 @@ class Server(BaseHTTPRequestHandler):
 
     answer: Any = None
     asked: ClassVar[list[dict[str, Any]]] = []
+    counts = True
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append({"path": self.path, "key": self.headers["Authorization"], **body})
         rows = [{"index": place, "embedding": [float(len(text)), 1.0]} for place, text in enumerate(body["input"])]
-        data = json.dumps(self.answer or {"data": rows[::-1]}).encode()
+        used = {"usage": {"prompt_tokens": 2 * len(rows)}} if self.counts else {}
+        data = json.dumps(self.answer or {"data": rows[::-1], **used}).encode()
         self.send_response(200)
         self.end_headers()
         self.wfile.write(data)
@@ -41,7 +43,7 @@ class Server(BaseHTTPRequestHandler):
 def url() -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), Server)
     Thread(target=server.serve_forever, daemon=True).start()
-    Server.answer, Server.asked = None, []
+    Server.answer, Server.asked, Server.counts = None, [], True
     yield f"http://127.0.0.1:{server.server_port}/v1"
     server.shutdown()
     server.server_close()
@@ -56,6 +58,9 @@ def test_an_endpoint_gives_vectors_of_length_one_in_the_order_of_the_texts(url: 
     assert [(one["path"], one["key"], len(one["input"])) for one in Server.asked] == [
         ("/v1/embeddings", "Bearer k", 128), ("/v1/embeddings", "Bearer k", 72)]
     assert embedder.name == "openai:m"
+    assert embedder.encode(["a"] * 200).used == 400, "as the endpoint counts"
+    Server.counts = False
+    assert embedder.encode(["a"]).used is None
     answers: list[dict[str, Any]] = [
         {"error": "no"}, {"data": [{"index": 0, "embedding": [float("nan")]}]}, {"data": []}]
     for Server.answer in answers:

@@ -34,6 +34,7 @@ class Encoded:
     states: NDArray[np.floating[Any]] | None = None  # [N, L, D], of their tokens; None: the embedder has none
     real: Flags | None = None  # [N, L], which states are of tokens
     tokens: Ints | None = None  # [N], tokens of each as the embedder counts them; None: it does not say
+    used: int | None = None  # tokens of all, where it counts them together
 
 
 @dataclass(frozen=True)
