@@ -32,8 +32,11 @@ class _Asked(NamedTuple):
 class Predictor:
     """Predicts success. The same outcomes, embedder and head give the same bits."""
 
-    def __init__(self, database: AsyncDatabase, features: Features, head: str, weights: RidgeWeights) -> None:
+    def __init__(
+        self, database: AsyncDatabase, features: Features, head: str, weights: RidgeWeights, clusters: int = 0
+    ) -> None:
         self._database, self._features, self._head, self._weights = database, features, head, weights
+        self._clusters, self._named = clusters, f"{head}-{clusters}" if clusters else head
 
     async def predict(self, request: value_pb2.PredictRequest) -> value_pb2.PredictResponse:
         """Return the success of a policy on prompts. Raises InvalidField."""
@@ -46,7 +49,7 @@ class Predictor:
         queries = await self._features.of_texts(texts)
         outcomes = predicting.labels(np.array([row["mean"] for row in rows], np.float64), *bounds)
         predicted = await asyncio.to_thread(
-            predicting.predict, context, outcomes, queries, self._head, self._weights)
+            predicting.predict, context, outcomes, queries, self._head, self._weights, self._clusters)
         found = dict(zip(texts, zip(predicted.p, predicted.logits, strict=True), strict=True))
         answers = [found.get(one.text, (0.5, 0.0)) for one in asked]
         return self._response(answers, _doubts(asked, predicted), rows)
@@ -74,7 +77,7 @@ class Predictor:
     ) -> value_pb2.PredictResponse:
         return value_pb2.PredictResponse(
             predictions=[value_pb2.Prediction(p=p, logit=logit) for p, logit in answers], reliable=not doubts,
-            reason="; ".join(doubts), head_version=f"{self._head}/{self._features.version}",
+            reason="; ".join(doubts), head_version=f"{self._named}/{self._features.version}",
             context_digest=_digest(rows), context_rows=len(rows))
 
 

@@ -33,7 +33,7 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         self._embedders: dict[str, Embedder] = {one.name: one for one in (embedders.Hashed(), own)}
         self._own, model = own.name, models.chosen(settings, own.name)
         features = Features(database, own, model)
-        self._predictor = Predictor(database, features, settings.head, model.ridge)
+        self._predictor = Predictor(database, features, settings.head, model.ridge, settings.clusters)
         self._router = Router(Profiles(database, features), features, settings.head, model.ridge)
 
     async def AllocateRollouts(

@@ -22,3 +22,6 @@ class ValueSettings(Strict):
         None, description="Value model that `hone value train` made for this embedder; without it the shipped one.")
     head: Literal["ridge", "knn", "tabpfn"] = Field(
         "ridge", description="What is fitted to a policy's outcomes; tabpfn needs the package of that name.")
+    clusters: int = Field(
+        0, ge=0, le=256, description="Prompts to which the outcomes that a policy is known by are denoised: one stands "
+        "for each cluster of like prompts, with their mean outcome. V0's option is 128; 0: none.")

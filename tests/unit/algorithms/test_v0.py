@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hone.algorithms.value import adapter, hashed, losses, metrics
+from hone.algorithms.value.denoising import clustered
 from hone.algorithms.value.episodes import Key, class_weights, epoch, pairs
 from hone.algorithms.value.evaluation import evaluate
 from hone.algorithms.value.heads import RidgeWeights, knn, missing, ridge
@@ -127,6 +128,21 @@ def test_auc_counts_ties_by_half_and_is_averaged_by_rows() -> None:
     assert math.isnan(metrics.intra_context_auc([]))
     p = np.array([0.05, 0.08, 0.95, 1.0])
     assert metrics.calibration_error(np.array([0.0, 1.0, 1.0, 0.5]), p) == pytest.approx((0.87 + 0.45) / 4)
+
+
+def test_a_denoised_context_has_a_real_row_for_each_cluster_with_its_mean_outcome() -> None:
+    centres = 10.0 * np.eye(4)
+    context = np.concatenate([centre + 0.1 * rng(place).normal(size=(5, 4)) for place, centre in enumerate(centres)])
+    outcomes = np.array([0.0, 1, 1, 1, 1] * 2 + [0.0] * 10)
+    rows, means = clustered(context, outcomes, 4)
+    assert sorted(means) == [0, 0, 0.8, 0.8]
+    assert all((context == row).all(1).any() for row in rows)
+    assert {int(np.argmax(row)) for row in rows} == {0, 1, 2, 3}
+    assert clustered(context, outcomes, 20)[0] is context
+    assert len(clustered(np.zeros((9, 2)), np.arange(9.0), 4)[0]) == 1, "equal rows are one cluster"
+    noisy = predict(context, outcomes, centres, "knn", RidgeWeights(), clusters=4)
+    assert (noisy.p[:2] == noisy.p[0]).all()
+    assert predict(context, outcomes, centres, "ridge", RidgeWeights(), clusters=4).p[0] > 0.5
 
 
 def test_flips_of_a_prompt_between_checkpoints_are_ranked() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hone.algorithms.inputs import Floats
+from hone.algorithms.value.denoising import clustered
 from hone.algorithms.value.heads import HEADS, RidgeWeights
 
 CONTEXT_ROWS = 256
@@ -35,14 +36,17 @@ def labels(means: Floats, lowest: float, highest: float) -> Floats:
     return np.clip((means - lowest) / (highest - lowest), 0.0, 1.0)
 
 
-def predict(context: Floats, outcomes: Floats, queries: Floats, head: str, weights: RidgeWeights) -> Predicted:
+def predict(
+    context: Floats, outcomes: Floats, queries: Floats, head: str, weights: RidgeWeights, clusters: int = 0
+) -> Predicted:
     """Return the success of queries [Q, F] by context features [S, F] and outcomes [S] from 0 to 1.
 
     Rows whose outcome is no number are left out. A label is an outcome of at least 0.5. Without rows p is 0.5; with
     labels of one class it is (n_pos + 1) / (S + 2) for all queries. Both are unreliable, as are less than 50 rows.
+    A context of more rows than `clusters` is denoised to so many, if that is not 0.
     """
     known = np.isfinite(outcomes)
-    rows, hard = context[known], (outcomes[known] >= 0.5).astype(np.float64)
+    hard = (outcomes[known] >= 0.5).astype(np.float64)
     size, positives = len(hard), float(hard.sum())
     if not size:
         return Predicted(np.zeros(len(queries)), "the policy has no outcomes yet")
@@ -50,7 +54,8 @@ def predict(context: Floats, outcomes: Floats, queries: Floats, head: str, weigh
         share = np.log(positives + 1.0) - np.log(size - positives + 1.0)
         kind = "fail" if positives == 0 else "succeed"
         return Predicted(np.full(len(queries), share), f"all {size} outcomes of the policy {kind}")
-    logits = HEADS[head](rows, hard, queries, weights)
+    rows, means = clustered(context[known], outcomes[known], clusters or size)
+    logits = HEADS[head](rows, (means >= 0.5).astype(np.float64), queries, weights)
     few = f"{size} prompts with an outcome, expected at least {FEWEST_ROWS}" if size < FEWEST_ROWS else ""
     return Predicted(logits, few)
 
