@@ -17,6 +17,7 @@ from hone.text.conversation import clipped_prompt
 from services.value import models
 from services.value.allocation import Allocator
 from services.value.features import Features
+from services.value.nearest import Nearest
 from services.value.prediction import MOST_PROMPTS, Predictor
 from services.value.profiles import Profiles
 from services.value.routing import Router
@@ -34,6 +35,7 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         self._own, model = own.name, models.chosen(settings, own.name)
         features = Features(database, own, model)
         self._predictor = Predictor(database, features, settings.head, model.ridge, settings.clusters)
+        self._nearest = Nearest(database, features)
         self._router = Router(Profiles(database, features), features, settings.head, model.ridge)
 
     async def AllocateRollouts(
@@ -62,6 +64,10 @@ class Value(value_pb2_grpc.ValueServiceServicer):
             self, request: value_pb2.RouteOutcomesRequest, context: Any) -> value_pb2.RouteOutcomesResponse:
         """Return outcomes of all candidates on the same prompts, with what would have been predicted."""
         return await self._router.outcomes(request)
+
+    async def Nearest(self, request: value_pb2.NearestRequest, context: Any) -> value_pb2.NearestResponse:
+        """Return the prompts of a run that are nearest to a text."""
+        return await self._nearest.find(request)
 
     async def Embed(self, request: value_pb2.EmbedRequest, context: Any) -> value_pb2.EmbedResponse:
         """Return the vectors of texts."""

@@ -127,6 +127,40 @@ class Prediction(_message.Message):
     logit: float
     def __init__(self, p: _Optional[float] = ..., logit: _Optional[float] = ...) -> None: ...
 
+class NearestRequest(_message.Message):
+    __slots__ = ("run_id", "text", "most", "purpose", "version_id", "step")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    text: str
+    most: int
+    purpose: str
+    version_id: str
+    step: int
+    def __init__(self, run_id: _Optional[str] = ..., text: _Optional[str] = ..., most: _Optional[int] = ..., purpose: _Optional[str] = ..., version_id: _Optional[str] = ..., step: _Optional[int] = ...) -> None: ...
+
+class NearestResponse(_message.Message):
+    __slots__ = ("neighbours", "compared", "left_out")
+    NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
+    COMPARED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    neighbours: _containers.RepeatedCompositeFieldContainer[Neighbour]
+    compared: int
+    left_out: int
+    def __init__(self, neighbours: _Optional[_Iterable[_Union[Neighbour, _Mapping]]] = ..., compared: _Optional[int] = ..., left_out: _Optional[int] = ...) -> None: ...
+
+class Neighbour(_message.Message):
+    __slots__ = ("task_hash", "cosine")
+    TASK_HASH_FIELD_NUMBER: _ClassVar[int]
+    COSINE_FIELD_NUMBER: _ClassVar[int]
+    task_hash: str
+    cosine: float
+    def __init__(self, task_hash: _Optional[str] = ..., cosine: _Optional[float] = ...) -> None: ...
+
 class EmbedRequest(_message.Message):
     __slots__ = ("texts", "model")
     TEXTS_FIELD_NUMBER: _ClassVar[int]

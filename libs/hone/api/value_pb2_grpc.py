@@ -49,6 +49,11 @@ class ValueServiceStub:
                 request_serializer=hone_dot_v1_dot_value__pb2.PredictRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_value__pb2.PredictResponse.FromString,
                 _registered_method=True)
+        self.Nearest = channel.unary_unary(
+                '/hone.v1.ValueService/Nearest',
+                request_serializer=hone_dot_v1_dot_value__pb2.NearestRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_value__pb2.NearestResponse.FromString,
+                _registered_method=True)
         self.Embed = channel.unary_unary(
                 '/hone.v1.ValueService/Embed',
                 request_serializer=hone_dot_v1_dot_value__pb2.EmbedRequest.SerializeToString,
@@ -85,6 +90,13 @@ class ValueServiceServicer:
 
     def Predict(self, request, context):
         """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Nearest(self, request, context):
+        """The prompts of a run whose text is nearest to another text, of those that have an outcome.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,6 +140,11 @@ def add_ValueServiceServicer_to_server(servicer, server):
                     servicer.Predict,
                     request_deserializer=hone_dot_v1_dot_value__pb2.PredictRequest.FromString,
                     response_serializer=hone_dot_v1_dot_value__pb2.PredictResponse.SerializeToString,
+            ),
+            'Nearest': grpc.unary_unary_rpc_method_handler(
+                    servicer.Nearest,
+                    request_deserializer=hone_dot_v1_dot_value__pb2.NearestRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_value__pb2.NearestResponse.SerializeToString,
             ),
             'Embed': grpc.unary_unary_rpc_method_handler(
                     servicer.Embed,
@@ -226,6 +243,33 @@ class ValueService:
             '/hone.v1.ValueService/Predict',
             hone_dot_v1_dot_value__pb2.PredictRequest.SerializeToString,
             hone_dot_v1_dot_value__pb2.PredictResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Nearest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.ValueService/Nearest',
+            hone_dot_v1_dot_value__pb2.NearestRequest.SerializeToString,
+            hone_dot_v1_dot_value__pb2.NearestResponse.FromString,
             options,
             channel_credentials,
             insecure,

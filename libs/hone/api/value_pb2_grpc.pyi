@@ -37,6 +37,8 @@ class ValueServiceStub:
     """Running mean of the outcomes of each task over committed steps."""
     Predict: _grpc.UnaryUnaryMultiCallable[_value_pb2.PredictRequest, _value_pb2.PredictResponse]
     """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled."""
+    Nearest: _grpc.UnaryUnaryMultiCallable[_value_pb2.NearestRequest, _value_pb2.NearestResponse]
+    """The prompts of a run whose text is nearest to another text, of those that have an outcome."""
     Embed: _grpc.UnaryUnaryMultiCallable[_value_pb2.EmbedRequest, _value_pb2.EmbedResponse]
     """The vectors of texts."""
     Route: _grpc.UnaryUnaryMultiCallable[_value_pb2.RouteRequest, _value_pb2.RouteResponse]
@@ -53,6 +55,8 @@ class ValueServiceAsyncStub(ValueServiceStub):
     """Running mean of the outcomes of each task over committed steps."""
     Predict: _aio.UnaryUnaryMultiCallable[_value_pb2.PredictRequest, _value_pb2.PredictResponse]  # type: ignore[assignment]
     """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled."""
+    Nearest: _aio.UnaryUnaryMultiCallable[_value_pb2.NearestRequest, _value_pb2.NearestResponse]  # type: ignore[assignment]
+    """The prompts of a run whose text is nearest to another text, of those that have an outcome."""
     Embed: _aio.UnaryUnaryMultiCallable[_value_pb2.EmbedRequest, _value_pb2.EmbedResponse]  # type: ignore[assignment]
     """The vectors of texts."""
     Route: _aio.UnaryUnaryMultiCallable[_value_pb2.RouteRequest, _value_pb2.RouteResponse]  # type: ignore[assignment]
@@ -84,6 +88,14 @@ class ValueServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_value_pb2.PredictResponse, _abc.Awaitable[_value_pb2.PredictResponse]]:
         """The success that a policy will have on prompts, from its outcomes on others, before anything is sampled."""
+
+    @_abc_1.abstractmethod
+    def Nearest(
+        self,
+        request: _value_pb2.NearestRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_value_pb2.NearestResponse, _abc.Awaitable[_value_pb2.NearestResponse]]:
+        """The prompts of a run whose text is nearest to another text, of those that have an outcome."""
 
     @_abc_1.abstractmethod
     def Embed(

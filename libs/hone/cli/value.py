@@ -25,11 +25,22 @@ def outcomes(
     purpose: Annotated[str | None, typer.Option(help="train, eval, probe or pilot.")] = None,
     step: Annotated[int | None, typer.Option(help="Only groups of this step.")] = None,
     prompt: Annotated[str | None, typer.Option(help="Content hash of a task.")] = None,
+    version: Annotated[str | None, typer.Option(help="Only groups that this version sampled.")] = None,
+    like: Annotated[str | None, typer.Option(help="A text: the prompts nearest to it, each with its newest group.")
+                    ] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List what a run's policy achieved on each prompt, group by group."""
     with connection.client() as client:
-        found = islice(every(client.outcomes, run_id=run, purpose=purpose, step=step, prompt=prompt), limit)
+        if like is not None:
+            near = client.outcomes(run, limit, purpose=purpose, step=step, prompt=prompt, version=version,
+                                   similar_to=like)
+            rows(near.data, ("similarity", "id", "purpose", "step", "samples", "score", "prompt"), json)
+            if near.left_out and not json:
+                say(f"{near.compared} prompts were compared; {near.left_out} were not, for want of time: ask again")
+            return
+        found = islice(every(client.outcomes, run_id=run, purpose=purpose, step=step, prompt=prompt,
+                             version=version), limit)
         rows(found, ("id", "purpose", "step", "series", "task_hash", "samples", "score", "prompt"), json)
 
 

@@ -18,7 +18,7 @@ from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.asking import Asking
-from hone.client.collection_resources import Collection, CollectionItem, PromptOutcome
+from hone.client.collection_resources import Collection, CollectionItem, PromptOutcomes
 from hone.client.deletion_resources import Deletion
 from hone.client.findings import Findings
 from hone.client.grade_resources import Regrades
@@ -236,11 +236,14 @@ class Client(Administration, Asking, Findings, Routing):
 
     def outcomes(
         self, run_id: str, limit: int = 100, after: str | None = None, purpose: str | None = None,
-        step: int | None = None, prompt: str | None = None,
-    ) -> Page[PromptOutcome]:
-        """List what a run's policy achieved, group by group; `prompt` is the content hash of a task."""
-        return self._get(Page[PromptOutcome], rest_path("runs", run_id, "outcomes"), limit=limit, after=after,
-                         purpose=purpose, step=step, prompt=prompt)
+        step: int | None = None, prompt: str | None = None, version: str | None = None, similar_to: str | None = None,
+    ) -> PromptOutcomes:
+        """List what a run's policy achieved, group by group; `prompt` is the content hash of a task.
+
+        With `similar_to` the prompts nearest to this text come first, each with its newest group, on one page.
+        """
+        return self._get(PromptOutcomes, rest_path("runs", run_id, "outcomes"), limit=limit, after=after,
+                         purpose=purpose, step=step, prompt=prompt, version=version, similar_to=similar_to)
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from hone.client.resources import Resource
+from hone.client.resources import Page, Resource
 
 
 class Collection(Resource):
@@ -28,7 +28,8 @@ class PromptOutcome(Resource):
     """What a run's policy achieved on a prompt in one group. `id` is the group's.
 
     `score` is the mean over the `samples` that have one. `step` is the one that the group was requested for, of an
-    evaluation the last committed one. `version_id` is the version that sampled, if the group named it.
+    evaluation the last committed one. `version_id` is the version that sampled, if the group named it. `similarity` is
+    the cosine of the prompt with the text that was asked for.
     """
 
     id: int
@@ -41,3 +42,11 @@ class PromptOutcome(Resource):
     samples: int
     score: float
     prompt: str | None = None
+    similarity: float | None = None
+
+
+class PromptOutcomes(Page[PromptOutcome]):
+    """Outcomes of a run. By similarity: how many prompts were `compared`, and how many were not, for want of time."""
+
+    compared: int | None = None
+    left_out: int | None = None

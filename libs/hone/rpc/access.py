@@ -48,6 +48,7 @@ RULES: dict[str, Rule] = {
     _VALUE + "Predict": Rule("read", run="run_id"),
     _VALUE + "Route": Rule("read", tenant="tenant_id", checks="outcomes of the tenant's models alone"),
     _VALUE + "RouteOutcomes": Rule("read", tenant="tenant_id", checks="outcomes of the tenant's models alone"),
+    _VALUE + "Nearest": Rule("read", run="run_id"),
     _VALUE + "Embed": Rule("run", checks="names no row"),
     _SIMULATION + "Reset": Rule("run", checks="starts sessions of the tenant"),
     _SIMULATION + "Step": _SESSIONS,

@@ -143,6 +143,18 @@ class EngineCalls:
         except grpc.aio.AioRpcError as error:
             raise of_service(error, "", "value service") from error
 
+    async def nearest(
+        self, session: TenantSession, request: value_pb2.NearestRequest
+    ) -> value_pb2.NearestResponse:
+        """Return the prompts of a run nearest to a text. Raises the refusal of the value service."""
+        try:
+            stub: Any = value_pb2_grpc.ValueServiceStub(self._channel(self.settings.addresses.value))
+            found: value_pb2.NearestResponse = await stub.Nearest(
+                request, timeout=TIMEOUT_S, metadata=_caller(session))
+            return found
+        except grpc.aio.AioRpcError as error:
+            raise of_service(error, "", "value service") from error
+
     async def pieces(
         self, session: TenantSession, name: str, requests: Sequence[inference_pb2.GenerateRequest]
     ) -> AsyncGenerator[list[Made]]:

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hone.api.value_pb2 import EmbedRequest, PredictRequest, PredictResponse, Prompt
+from hone.api.value_pb2 import EmbedRequest, NearestRequest, PredictRequest, PredictResponse, Prompt
 from hone.api.value_pb2_grpc import ValueServiceStub
 from tests.integration.reward.rows import Run, make_run
 from tests.integration.value.test_service import grade, graded, step
@@ -144,3 +144,31 @@ def test_bad_input_is_named(value: Any, change: dict[str, Any], field: str) -> N
     with pytest.raises(grpc.RpcError) as unknown:
         value.Embed(EmbedRequest(texts=["x"], model="another"))
     assert refused_field(unknown.value)[0] == "model"
+
+
+def test_the_nearest_prompts_with_an_outcome_come_first(value: Any, run: Run) -> None:
+    trained(run, 1, 0, 40)
+    store(run, 100)  # without an outcome
+    answer = value.Nearest(NearestRequest(run_id=run.id, text=text(6), most=5))
+    assert (answer.compared, answer.left_out, len(answer.neighbours)) == (40, 0, 5)
+    first, *others = answer.neighbours
+    assert (first.task_hash, first.cosine) == ("t6", pytest.approx(1.0, abs=1e-6))
+    assert all(int(one.task_hash[1:]) % 2 == 0 for one in others), "sums are like sums"
+    cosines = [one.cosine for one in answer.neighbours]
+    assert cosines == sorted(cosines, reverse=True)
+    assert value.Nearest(NearestRequest(run_id=run.id, text=text(6), most=5)) == answer
+    run.do("UPDATE groups SET version_id = 'version_9' WHERE run_id = %s AND task_hash IN ('t7', 't9')", run.id)
+    of_version = value.Nearest(NearestRequest(run_id=run.id, text=text(6), most=5, version_id="version_9"))
+    assert {one.task_hash for one in of_version.neighbours} == {"t7", "t9"}
+    assert value.Nearest(NearestRequest(run_id=run.id, text=text(6), most=5, purpose="eval")).compared == 0
+    assert value.Nearest(NearestRequest(run_id=run.id, text=text(6), most=5, step=9)).compared == 0
+    long = "x" * 10 * 2**20 + text(8)
+    assert value.Nearest(NearestRequest(run_id=run.id, text=long, most=1)).neighbours
+
+
+@pytest.mark.parametrize(("change", "field"), [
+    ({"text": ""}, "text"), ({"most": 0}, "most"), ({"most": 501}, "most"), ({"version_id": "a\0"}, "version_id")])
+def test_a_wrong_question_for_the_nearest_is_named(value: Any, change: dict[str, Any], field: str) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        value.Nearest(NearestRequest(**{"run_id": "run", "text": "x", "most": 5, **change}))
+    assert refused_field(refused.value)[0] == field

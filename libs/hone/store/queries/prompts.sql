@@ -53,4 +53,27 @@ LEFT JOIN prompts p ON p.run_id = g.run_id AND p.task_hash = g.task_hash
 WHERE g.run_id = %(run_id)s AND g.id > %(after)s AND g.state = 'used' AND g.kind = 'generate'
   AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s) AND (%(step)s::integer IS NULL OR g.step = %(step)s)
   AND (%(task_hash)s::text IS NULL OR g.task_hash = %(task_hash)s)
+  AND (%(version_id)s::text IS NULL OR g.version_id = %(version_id)s)
 ORDER BY g.id LIMIT %(limit)s
+
+-- name: asked
+-- The tasks of recorded groups of a run, each once.
+SELECT DISTINCT g.task_hash FROM groups g
+WHERE g.run_id = %(run_id)s AND g.state = 'used' AND g.kind = 'generate'
+  AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s) AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(version_id)s::text IS NULL OR g.version_id = %(version_id)s)
+ORDER BY g.task_hash
+
+-- name: newest_outcomes
+-- The newest recorded group with a score of each of these tasks.
+SELECT DISTINCT ON (g.task_hash) g.id, g.purpose, g.step, g.series, g.source, g.task_hash, g.version_id, found.samples,
+    found.score, p.text AS prompt
+FROM groups g
+JOIN LATERAL (
+    SELECT count(*) AS samples, avg(t.score ORDER BY t.index) AS score FROM trajectories t
+    WHERE t.group_id = g.id AND t.score > '-Infinity' AND t.score < 'Infinity') found ON found.samples > 0
+JOIN prompts p ON p.run_id = g.run_id AND p.task_hash = g.task_hash
+WHERE g.run_id = %(run_id)s AND g.state = 'used' AND g.kind = 'generate' AND g.task_hash = ANY (%(task_hashes)s::text[])
+  AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s) AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(version_id)s::text IS NULL OR g.version_id = %(version_id)s)
+ORDER BY g.task_hash, g.id DESC
