@@ -57,6 +57,8 @@ BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
     "value/auc": Metric(
         "Order of predictions", "share",
         "Pairs of a group that succeeded and one that failed which predictions order rightly."),
+    "value/low_steps": Metric(
+        "Steps without order", "steps", "Steps in a row whose predictions order less than 55 % of the pairs rightly."),
     "value/band/{band}/groups": Metric(
         "Groups expected at {band} %", "groups", "Groups whose chance of success was expected to be {band} %."),
     "value/band/{band}/rollouts": Metric(

@@ -43,6 +43,8 @@ FAMILIES = (
            "open_runs", "probe_gap", _RUN),
     Family("hone_run_gap_alarm_nats", "Gap above which an open run's spec asks for an alarm.",
            "open_runs", "gap_alarm", _RUN),
+    Family("hone_run_low_prediction_steps", "Steps in a row whose predictions of success did not order outcomes.",
+           "open_runs", "low_predictions", _RUN),
     Family("hone_run_masked_ratio", "Share of masked samples in an open run's last step.", "open_runs", "masked", _RUN),
     Family("hone_run_trainer_idle_seconds", "Seconds that a run's trainer waited for its last step, without pauses.",
            "open_runs", "idle_s", _RUN),

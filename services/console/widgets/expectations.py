@@ -1,6 +1,6 @@
 """Where a step's rollouts went, and whether success came as it was expected: two drawings and a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from services.console.widgets import formats, parts
@@ -10,6 +10,7 @@ from services.console.widgets.tables import RIGHT, Column, table
 BANDS = ("0-20", "20-40", "40-60", "60-80", "80-100")
 """Bands of expected chances of success, in per cent, as the names of metrics have them."""
 _SIZE, _EDGE = 220, 26  # of a drawing: its side, and the room for its labels
+_ALARM_STEPS = 20  # of a step's event and of the rule HonePredictions
 _INSIDE = _SIZE - 2 * _EDGE
 
 
@@ -49,7 +50,20 @@ def _figures(metrics: Mapping[str, float]) -> Markup:
              ("Predicted success", "value/predicted", "mean over predicted groups"),
              ("Actual success", "value/actual", "of the same groups"))
     return parts.figures(*(parts.figure(title, f"{metrics[name]:.0%}", note)
-                           for title, name, note in shown if name in metrics))
+                           for title, name, note in shown if name in metrics), *_quality(metrics))
+
+
+def _quality(metrics: Mapping[str, float]) -> Iterator[Markup]:
+    """Yield how good the predictions were: their order, with an alarm where it has said nothing for long, and bias."""
+    if "value/auc" in metrics:
+        low = metrics.get("value/low_steps", 0.0)
+        note = (f"chance for {low:.0f} steps: predictions say nothing, alarm at {_ALARM_STEPS}" if low else
+                "pairs of a success and a failure in the right order; 50 % is chance")
+        yield parts.figure("Order of predictions", f"{metrics['value/auc']:.0%}", note,
+                           "warn" if low >= _ALARM_STEPS else "")
+    if "value/calibration_error" in metrics:
+        yield parts.figure("Calibration error", f"{metrics['value/calibration_error']:.0%}",
+                           "mean distance of predicted and actual success")
 
 
 def _table(found: Sequence[Expectation]) -> Markup:

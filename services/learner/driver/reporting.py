@@ -190,3 +190,26 @@ def warn_of_gap(transaction: Transaction, lease: RunLease, step: int, metrics: d
         message = (f"trainer-sampler gap {gap:.4f} nats a token on the probe is above {lease.spec.gap_alarm_nats}: an "
                    "engine does not compute what the trainer does")
         record_event(transaction, lease, Event("alarm", message), step)
+
+
+LOW_ORDER, LOW_STEPS = 0.55, 20
+"""Share of rightly ordered pairs below which predictions say nothing, and steps after which the run raises an alarm."""
+
+
+def watch_predictions(
+    transaction: Transaction, lease: RunLease, step: int, metrics: Mapping[str, float]
+) -> dict[str, float]:
+    """Return for how many steps in a row predictions have not ordered outcomes, as a metric; at the bound record an
+    alarm.
+
+    Steps whose order has no figure neither count nor end the row.
+    """
+    if "value/auc" not in metrics:
+        return {}
+    row = transaction.one("metrics.before", run_id=lease.run_id, name="value/low_steps", step=step)
+    low = (row["value"] if row else 0.0) + 1 if metrics["value/auc"] < LOW_ORDER else 0.0
+    if low == LOW_STEPS:
+        message = (f"for {LOW_STEPS} steps predictions of success have ordered less than {LOW_ORDER:.0%} of the pairs "
+                   "of a success and a failure rightly: they say nothing of the prompts, and rollouts go by chance")
+        record_event(transaction, lease, Event("alarm", message, {"metric": "value/auc"}), step)
+    return {"value/low_steps": low}

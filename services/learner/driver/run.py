@@ -45,6 +45,7 @@ from services.learner.driver.reporting import (
     record_metrics,
     record_once,
     warn_of_gap,
+    watch_predictions,
 )
 from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import SupervisedRows
@@ -263,6 +264,7 @@ class RunDriver:
         for event in planned.warnings:
             record_once(transaction, self.lease, event, plan.n)
         warn_of_gap(transaction, self.lease, plan.n, metrics)
+        metrics |= watch_predictions(transaction, self.lease, plan.n, metrics)
         record_metrics(transaction, self.lease, plan.n, metrics)
         operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
                           operations.step_operations(self.lease.run_id, plan))

@@ -26,3 +26,15 @@ def test_dots_and_bars_stand_where_their_figures_are() -> None:
     assert "0-20 %: 12.0; 80-100 %: 4.0" in page
     assert "Groups with signal" in page
     assert "50%" in page
+
+
+def test_predictions_that_order_nothing_are_an_alarm() -> None:
+    good = str(expectations.section({
+        **METRICS, "value/auc": 0.8, "value/calibration_error": 0.04, "value/low_steps": 0.0}))
+    assert "Order of predictions" in good
+    assert "80%" in good
+    assert "Calibration error" in good
+    assert "4%" in good
+    assert "chance for" not in good
+    low = {**METRICS, "value/auc": 0.5, "value/low_steps": 20.0}
+    assert "chance for 20 steps: predictions say nothing, alarm at 20" in str(expectations.section(low))

@@ -15,7 +15,7 @@ SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer A
     greatest(0, extract(epoch FROM now() - coalesce(r.lease_expires, r.created_at))) AS unheld_s,
     (SELECT avg((t.score IS NULL)::integer) FROM trajectories t WHERE t.group_id = ANY (last.group_ids)) AS masked,
     newest.names ->> 'gap/mean' AS gap, newest.names ->> 'gap/probe_mean' AS probe_gap,
-    newest.names ->> 'staleness/mean' AS staleness,
+    newest.names ->> 'staleness/mean' AS staleness, newest.names ->> 'value/low_steps' AS low_predictions,
     newest.idle_s - least(newest.idle_s, rested.s) AS idle_s
 FROM runs r
 LEFT JOIN LATERAL (
@@ -33,7 +33,8 @@ LEFT JOIN LATERAL (
         max(m.value) FILTER (WHERE m.name = 'trainer/idle_s') AS idle_s
     FROM metrics m
     WHERE m.run_id = r.id AND m.step = last.n
-        AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) newest ON true
+        AND m.name = ANY (ARRAY[
+            'gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s', 'value/low_steps'])) newest ON true
 WHERE r.state IN ('queued', 'running', 'paused') AND r.preflight IS NULL
 
 -- name: groups

@@ -6,6 +6,10 @@ SELECT %(run_id)s, %(tenant_id)s, %(step)s, m.name, m.value
 FROM unnest(%(names)s::text[], %(values)s::double precision[]) AS m (name, value)
 ON CONFLICT (run_id, name, step) DO NOTHING
 
+-- name: before
+-- The newest value before a step.
+SELECT value FROM metrics WHERE run_id = %(run_id)s AND name = %(name)s AND step < %(step)s ORDER BY step DESC LIMIT 1
+
 -- name: evaluated_steps
 -- The last ones.
 SELECT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/masked' ORDER BY step DESC LIMIT %(most)s
