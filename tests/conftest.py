@@ -43,6 +43,9 @@ garbage.look_rarely()
 # Models of tests lie in directories: nothing asks Hugging Face's hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+# Stacks of tests embed prompts by trigrams: the sentence encoder's weights would cost each of them memory and seconds.
+os.environ.setdefault("HONE_VALUE_EMBEDDER", "hashed")
+
 # Servers in a test's own process and those it starts share this stack's token.
 os.environ.setdefault("HONE_STACK_TOKEN", secrets.token_urlsafe(32))
 

@@ -1,18 +1,33 @@
-"""Rollouts on demand: predictions decide on waves before they are sampled, steps read them, and kills change no bit."""
+"""Rollouts on demand: predictions decide on waves before they are sampled, steps read them, and kills change no bit.
 
+Outcomes are found by likeness, and a model that is trained on them predicts.
+"""
+
+import http.client
+import json
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
+from typer.testing import CliRunner
 
 from hone.algorithms.allocation.v0_5 import next_wave
+from hone.algorithms.value import model
+from hone.api import value_pb2
+from hone.api.value_pb2_grpc import ValueServiceStub
+from hone.cli.main import app
+from hone.client import errors as client_errors
+from hone.client import every
 from hone.crashpoints import WAVE_POINTS
+from hone.models import sentence_encoder
 from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN
+from tests.servers.service import running
 
 STEPS, PROMPTS, SAMPLES = 10, 32, 4
 
@@ -85,6 +100,68 @@ def check_plans(scene: Scene, run_id: str, made: list[dict[str, Any]]) -> None:
     last = max(step for step, _ in series["value/used_share"])
     used = dict(series["value/used_share"])[last]
     assert used == dict(series["advantage/predicted_share"])[last] == 1
+
+
+@pytest.fixture(scope="module")
+def recorded(scene: Scene) -> str:
+    """A run that has ended, whose outcomes are read and learned from."""
+    run = scene.client.create_run(spec("recorded", "grpo"))
+    scene.finished(run.id, timeout_s=120)
+    return run.id
+
+
+def test_outcomes_on_like_prompts_are_found_over_rest_and_by_the_command(
+    scene: Scene, recorded: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = list(every(scene.client.outcomes, run_id=recorded))
+    asked = known[0].prompt or ""
+    near = scene.client.outcomes(recorded, limit=7, similar_to=asked)
+    assert (near.compared, near.left_out, near.next) == (len({one.task_hash for one in known}), 0, None)
+    similarities = [one.similarity or 0.0 for one in near.data]
+    assert similarities == sorted(similarities, reverse=True)
+    assert near.data[0].prompt == asked
+    assert similarities[0] == pytest.approx(1.0, abs=1e-6)
+    assert near.data[0] == next(one for one in reversed(known) if one.prompt == asked).model_copy(
+        update={"similarity": similarities[0]})
+    version = next(one.version_id for one in known if one.version_id)
+    assert version
+    of_version = scene.client.outcomes(recorded, limit=500, similar_to=asked, version=version).data
+    assert {one.id for one in of_version} <= {one.id for one in known if one.version_id == version}
+    for wrong, field in (({"similar_to": ""}, "similar_to"), ({"similar_to": "x" * 8193}, "similar_to"),
+                         ({"similar_to": "x", "after": "1"}, "after"), ({"similar_to": "x", "limit": 501}, "limit")):
+        with pytest.raises(client_errors.Refused, match=f"query.{field}"):
+            scene.client.outcomes(recorded, **cast(Any, wrong))
+    record = scene.stack.record()
+    gateway = http.client.HTTPConnection(urlsplit(record.gateway_url).netloc, timeout=30)
+    gateway.request("GET", f"/v1/runs/{recorded}/outcomes?similar_to={'x' * 10 * 2**20}",
+                    headers={"Authorization": f"Bearer {record.api_key}"})
+    assert gateway.getresponse().status in (400, 414)
+    gateway.close()
+    monkeypatch.setenv("HONE_URL", scene.stack.record().gateway_url)
+    monkeypatch.setenv("HONE_API_KEY", scene.stack.record().api_key)
+    shown = CliRunner().invoke(app, ["value", "outcomes", recorded, "--like", asked, "--limit", "3", "--json"]).stdout
+    assert [json.loads(line)["id"] for line in shown.splitlines()] == [one.id for one in near.data[:3]]
+
+
+@pytest.mark.timeout(300)
+def test_a_value_model_is_trained_on_outcomes_and_the_service_predicts_by_it(
+    scene: Scene, recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HONE_URL", scene.stack.record().gateway_url)
+    monkeypatch.setenv("HONE_API_KEY", scene.stack.record().api_key)
+    path = tmp_path / "v0.safetensors"
+    ended = CliRunner().invoke(app, ["value", "train", "--run", recorded, "--out", str(path), "--epochs", "1"])
+    assert ended.exit_code == 0, ended.output
+    trained, minilm = model.load(path), sentence_encoder.installed() is not None
+    assert (trained.embedder, trained.kind) == (("minilm-l6-v2", "queries") if minilm else ("hashed-v1", "mlp"))
+    asked = value_pb2.PredictRequest(run_id=recorded, before_step=STEPS + 1, prompts=[
+        value_pb2.Prompt(task_hash="new", text="s4321=")])
+    with running("value", HONE_DATABASE_URL=scene.database_url, HONE_VALUE_MODEL=str(path),
+                 HONE_VALUE_EMBEDDER="auto") as restarted:
+        answer = ValueServiceStub(restarted.channel).Predict(asked)
+    assert answer.head_version == f"ridge/{trained.version}"
+    assert answer.context_rows > 200
+    assert 0 < answer.predictions[0].p < 1
 
 
 @pytest.mark.parametrize("preset", ["v0", "coba_rl"])
