@@ -68,6 +68,10 @@ def _expect_models(plain: Scene, client: Any, run_id: str, version_id: str) -> N
     for name in (run_id, "asked-run", "asked-run@latest"):
         assert client.models.retrieve(name).id == run_id
     assert client.models.retrieve("asked-run@0").number == 0
+    assert client.models.retrieve(f"ft:asked:me:first:{run_id}").id == run_id
+    assert client.models.retrieve(f"ft:asked:::{run_id}:ckpt-step-{STEPS}").number == STEPS
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve(f"ft:other:me:first:{run_id}")
     assert client.models.retrieve(version_id).id == version_id
     with pytest.raises(openai.NotFoundError) as refused:
         client.models.retrieve(f"asked-run@{STEPS + 1}")

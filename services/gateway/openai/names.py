@@ -20,6 +20,8 @@ from services.gateway.middleware.tenancy import TenantSession
 from services.gateway.openai.refusals import unknown_model
 
 _STEP = re.compile(r"\d{1,9}")
+_TUNED = re.compile(r"ft:(?P<base>[^:]+):[^:]*:[^:]*:(?P<run>run_\w+)(?::ckpt-step-(?P<step>\d{1,9}))?")
+"""OpenAI's form, ft:BASE:ORGANIZATION:SUFFIX:RUN, and with :ckpt-step-STEP. Organization and suffix are free."""
 _PUBLISHED = ("files", "probe", "weights_sha256")
 
 
@@ -70,6 +72,8 @@ async def locate(transaction: AsyncTransaction, name: str) -> Located:
     """Return the row of what a name stands for, and publish nothing. Raises NotFound as `find` does."""
     if not name or "\0" in name or len(name) > 300:
         raise unknown_model(name, "no name of a model")
+    if tuned := _TUNED.fullmatch(name):
+        return await _tuned(transaction, name, tuned)
     run, at, step = name.rpartition("@")
     if at:
         return await _at_step(transaction, name, run, step)
@@ -77,6 +81,15 @@ async def locate(transaction: AsyncTransaction, name: str) -> Located:
         return await _version(transaction, name)
     base = await transaction.one("asked.base", name=name)
     return Located(base) if base is not None else await _at_step(transaction, name, name, "latest")
+
+
+async def _tuned(transaction: AsyncTransaction, name: str, tuned: re.Match[str]) -> Located:
+    """Return the version of a run that OpenAI's form of its name means."""
+    found = await _at_step(transaction, name, tuned["run"], tuned["step"] or "latest")
+    origin = await transaction.one("versions.origin", version_id=found.subject_id)
+    if origin is None or tuned["base"] not in (origin["id"], origin["name"]):
+        raise unknown_model(name, f"the run does not train {tuned['base']}")
+    return found
 
 
 async def _at_step(transaction: AsyncTransaction, name: str, run: str, step: str) -> Located:

@@ -59,7 +59,7 @@ WITH RECURSIVE line AS (
     UNION ALL
     SELECT m.base_artifact_id, m.base_version_id
     FROM line JOIN versions v ON v.id = line.base_version_id JOIN models m ON m.id = v.model_id)
-SELECT a.manifest FROM line JOIN artifacts a ON a.id = line.base_artifact_id
+SELECT a.id, a.name, a.manifest FROM line JOIN artifacts a ON a.id = line.base_artifact_id
 
 -- name: manifests
 SELECT w.model_id, w.version_id AS wanted_id, v.id, v.manifest
