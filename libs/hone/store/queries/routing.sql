@@ -1,21 +1,23 @@
 -- Routes, what was decided for them, and what the value service knows of a model before it is asked.
 
 -- name: recorded
--- Mean scores of the newest prompts that a subject answered in runs, by run: in groups that exactly this version sampled,
--- or a version 0 of a run that starts from it. A subject is a registered model or a version.
+-- Mean scores of the newest prompts of a subject in evaluations, by run: of exactly this version, or of a version 0 of one
+-- of the newest 64 runs that start from it. A subject is a registered model or a version.
 WITH same AS (
     SELECT v.id, v.model_id FROM versions v WHERE v.id = %(subject)s AND v.tenant_id = %(tenant)s
     UNION
     SELECT v.id, v.model_id FROM models m JOIN versions v ON v.model_id = m.id AND v.number = 0
-    WHERE m.tenant_id = %(tenant)s AND (m.base_artifact_id = %(subject)s OR m.base_version_id = %(subject)s))
+    WHERE m.tenant_id = %(tenant)s AND (m.base_artifact_id = %(subject)s OR m.base_version_id = %(subject)s)),
+evaluated AS (
+    SELECT r.id AS run_id, same.id AS version_id FROM same JOIN runs r ON r.policy_model_id = same.model_id
+    WHERE r.preflight IS NULL AND r.samples_deleted_at IS NULL ORDER BY r.id DESC LIMIT 64)
 SELECT o.run_id, o.newest, o.mean, p.task_hash, p.text, p.features_by, p.features
-FROM same JOIN runs r ON r.policy_model_id = same.model_id AND r.preflight IS NULL AND r.samples_deleted_at IS NULL
-JOIN LATERAL (
+FROM (
     SELECT g.run_id, g.task_hash, max(g.id) AS newest, avg(t.score ORDER BY g.id, t.index) AS mean
-    FROM groups g JOIN trajectories t ON t.group_id = g.id
-    WHERE g.run_id = r.id AND g.version_id = same.id AND g.kind = 'generate' AND g.state = 'used'
-        AND t.score > '-Infinity' AND t.score < 'Infinity'
-    GROUP BY g.run_id, g.task_hash) o ON true
+    FROM evaluated e JOIN groups g ON g.run_id = e.run_id AND g.purpose = 'eval' AND g.version_id = e.version_id
+    JOIN trajectories t ON t.group_id = g.id
+    WHERE g.kind = 'generate' AND g.state = 'used' AND t.score > '-Infinity' AND t.score < 'Infinity'
+    GROUP BY g.run_id, g.task_hash) o
 JOIN prompts p ON p.run_id = o.run_id AND p.task_hash = o.task_hash
 ORDER BY o.newest DESC LIMIT %(most)s
 
