@@ -270,6 +270,11 @@ def test_answers_follow_a_json_schema(client: Any) -> None:
     assert {bool(choice.message.tool_calls) for choice in either} == {False, True}
 
 
+def nested(levels: int) -> dict[str, Any]:
+    """Return a schema of arrays in arrays."""
+    return {"type": "array", "items": nested(levels - 1)} if levels else {"type": "integer"}
+
+
 @pytest.mark.parametrize(("wrong", "param", "code"), [
     ({"n": 0}, "n", None), ({"n": 129}, "n", None), ({"temperature": -0.1}, "temperature", None),
     ({"temperature": 3}, "temperature", None), ({"top_p": 0}, "top_p", None), ({"max_tokens": 0}, "max_tokens", None),
@@ -291,6 +296,8 @@ def test_answers_follow_a_json_schema(client: Any) -> None:
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"const": "é"}}}},
      "response_format.json_schema.schema", "invalid_value"),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"enum": ["x" * 70_000]}}}},
+     "response_format.json_schema.schema", "invalid_value"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": nested(300)}}},
      "response_format.json_schema.schema", "invalid_value"),
     ({"logit_bias": {"a": 1}}, "logit_bias", None), ({"seed": "one"}, "seed", None),
 ])
