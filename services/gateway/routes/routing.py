@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from hone.client.resources import Page
 from hone.client.routing_resources import Decision, Feedback, Route, RouteEvaluation, WantedFeedback, WantedRoute
-from services.gateway.admission.parameters import AfterDecision, AfterRoute, Limit, page, same
+from services.gateway.admission.parameters import AfterDecision, AfterRoute, Id, Limit, page, same
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.openai.asking import Asking
@@ -27,7 +27,7 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
 
 
 @router.get("/routes/{name}")
-async def one(name: Name, caller: Caller) -> Route:
+async def one(name: Id, caller: Caller) -> Route:
     """Return a route."""
     return await stored.one(caller, name)
 
@@ -40,15 +40,16 @@ async def put(name: Name, wanted: WantedRoute, caller: Caller) -> JSONResponse:
 
 
 @router.delete("/routes/{name}")
-async def delete(name: Name, caller: Caller) -> Route:
+async def delete(name: Id, caller: Caller) -> Route:
     """Delete a route with its decisions and what was said of them. Returns what it was."""
     return await stored.delete(caller, name)
 
 
 @router.get("/routes/{name}/decisions")
-async def decisions(name: Name, caller: Caller, limit: Limit = 50, after: AfterDecision = None) -> Page[Decision]:
+async def decisions(name: Id, caller: Caller, limit: Limit = 50, after: AfterDecision = None) -> Page[Decision]:
     """List what was decided for a route and why, newest first, with what was said of the answers."""
     async with caller.transaction() as transaction:
+        await stored.expect_known(caller, transaction, name)
         rows = await transaction.all(
             "routing.decisions", tenant_id=caller.tenant_id, route=name, after=after, limit=limit + 1)
     return page([Decision.model_validate(row) for row in rows], limit, "id")
@@ -56,7 +57,7 @@ async def decisions(name: Name, caller: Caller, limit: Limit = 50, after: AfterD
 
 @router.get("/routes/{name}/evaluation", responses={409: {
     "description": "The candidates have too few prompts with an outcome in common."}})
-async def evaluated(name: Name, caller: Caller, request: Request) -> RouteEvaluation:
+async def evaluated(name: Id, caller: Caller, request: Request) -> RouteEvaluation:
     """Return a route's curve of cost and quality, beside random mixing, the length of prompts, and an oracle.
 
     It is computed of recorded outcomes; nothing is sampled.

@@ -61,6 +61,12 @@ async def one(session: TenantSession, name: str) -> Route:
         return await _auto(session, transaction)
 
 
+async def expect_known(session: TenantSession, transaction: AsyncTransaction, name: str) -> None:
+    """Raise NotFound for a name that is no route's."""
+    if name != AUTO and await transaction.one("routing.one", tenant_id=session.tenant_id, name=name) is None:
+        raise NotFound(f"There is no route {name!r}.")
+
+
 async def _auto(session: TenantSession, transaction: AsyncTransaction) -> Route:
     """Return the route over the newest registered models and runs that succeeded."""
     rows = await transaction.all("routing.candidates", tenant_id=session.tenant_id, most=MOST_DEFAULT)

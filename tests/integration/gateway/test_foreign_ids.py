@@ -53,10 +53,11 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
     assert keys is not None
     named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
              "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
-             "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills"}
+             "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
+             "routes.name": hone.put_route("private-route", ["toy"]).name}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
-                         "answer 1_%"])
+                         "answer 1_%", "private-route"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:

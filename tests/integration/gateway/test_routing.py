@@ -128,7 +128,8 @@ def test_a_candidate_that_is_gone_or_cannot_take_a_prompt_is_left_out(
     hone.put_route("shrinking", ["cheap"])
     hone.put_route("gone", ["cheap", "dear"])
     assert hone.delete_route("shrinking").candidates[0].model == "cheap"
-    assert hone.decisions("shrinking").data == []
+    with pytest.raises(errors.NotFound):
+        hone.decisions("shrinking")
     with pytest.raises(openai.NotFoundError) as unknown:
         say(client, "hone/shrinking", "hello")
     assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
@@ -191,7 +192,8 @@ def test_another_tenant_sees_no_route_no_decision_and_no_model(
     with pytest.raises(errors.Refused):
         stranger.put_route("theirs", ["cheap"])
     assert stranger.routes().data == []
-    assert stranger.decisions("tasks").data == []
+    with pytest.raises(errors.NotFound):
+        stranger.decisions("tasks")
 
 
 def test_a_route_answers_while_the_value_service_is_away(stack: AskedStack, client: Any, hone: Client) -> None:
