@@ -55,6 +55,23 @@ async def test_rows_of_the_index_point_into_the_part(run: Run, open_worker: Open
     assert [(row["kind"], row["amount"]) for row in usage] == [("completion_tokens", 42), ("prompt_tokens", 48)]
 
 
+async def test_a_task_brings_its_text_once_from_a_worker(run: Run, open_worker: Open) -> None:
+    def texts() -> list[str]:
+        found = every(run.url, "SELECT text FROM prompts WHERE run_id = %(id)s ORDER BY task_hash", id=run.run_id)
+        return [row["text"] for row in found]
+
+    run.request(2, n=1, task_hash="same")
+    worker = await open_worker(sweep_s=30)
+    await worker.work()
+    [first] = texts()
+    one(run.url, "DELETE FROM prompts WHERE run_id = %(id)s RETURNING 1", id=run.run_id)
+    run.request(1, n=1, first=2, task_hash="same")
+    run.request(1, n=1, first=3)
+    await worker.work()
+    [fourth] = texts()
+    assert fourth == run.groups()[3]["order"]["task"]["params"]["prompt"] != first
+
+
 async def test_requests_hold_the_whole_sampling_of_the_order(run: Run, peers: Peers, open_worker: Open) -> None:
     run.request(1, n=4, first=17, sampling={"max_tokens": 9, "temperature": 0, "top_k": 3, "stop": ["\n"]})
     run.request(1, n=2, first=3, purpose="eval", version_id=None)
