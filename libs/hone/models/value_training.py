@@ -12,7 +12,7 @@ from torch import Tensor
 from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.value import adapter, losses
 from hone.algorithms.value.episodes import CHUNK, Episode, Key, epoch
-from hone.algorithms.value.heads import RidgeWeights, ridge
+from hone.algorithms.value.heads import RidgeWeights, ridge, widened
 from hone.algorithms.value.model import Encoded, Kind, ValueModel, scaled
 from hone.algorithms.value.predicting import CONTEXT_ROWS
 
@@ -100,10 +100,10 @@ def calibrated(model: ValueModel, features: Floats, keys: Sequence[Key], rng: np
     for key in keys:
         order = rng.permutation(len(key.prompts))
         context, queries = order[:len(order) // 2], order[len(order) // 2:]
-        hard = (key.outcomes[context] >= 0.5).astype(np.float64)
-        if 0 < hard.sum() < len(hard):
-            rows = features[key.prompts]
-            scores.append(ridge(rows[context], hard, rows[queries], RidgeWeights(model.ridge.lam, 1.0)))
+        successes = int((key.outcomes[context] >= 0.5).sum())
+        if 0 < successes < len(context):
+            known, asked = widened(features[key.prompts[context]], features[key.prompts[queries]])
+            scores.append(ridge(known, key.outcomes[context], asked, RidgeWeights(model.ridge.lam, 1.0)))
             outcomes.append(key.outcomes[queries])
     if not scores:
         return model.ridge
@@ -150,8 +150,8 @@ def _loss(episode: Episode, features: Callable[[Ints], Any], head: _Head, traini
     places, where = np.unique(np.concatenate([episode.context, episode.queries]), return_inverse=True)
     rows = features(places)[torch.from_numpy(where)]
     size = len(episode.context)
-    hard = torch.from_numpy((episode.context_outcomes >= 0.5).astype(np.float32))
-    scores = ridge(rows[:size], hard, rows[size:], head, torch)
+    context, queries = widened(rows[:size], rows[size:], torch)
+    scores = ridge(context, _tensor(episode.context_outcomes), queries, head, torch)
     return losses.combined(scores, _tensor(episode.outcomes), training.mix, torch)
 
 

@@ -10,7 +10,7 @@ from hone.algorithms.value import adapter, hashed, losses, metrics
 from hone.algorithms.value.denoising import clustered
 from hone.algorithms.value.episodes import Key, class_weights, epoch, pairs
 from hone.algorithms.value.evaluation import evaluate
-from hone.algorithms.value.heads import RidgeWeights, knn, missing, ridge
+from hone.algorithms.value.heads import RidgeWeights, knn, missing, ridge, widened
 from hone.algorithms.value.model import Encoded, NoValueModel, ValueModel, load, save
 from hone.algorithms.value.predicting import labels, predict, sigmoid
 
@@ -77,6 +77,24 @@ def test_knn_counts_the_nearest_and_of_equals_the_earlier() -> None:
     assert missing("ridge") is None
     assert missing("tabpfn") is None or "not installed" in str(missing("tabpfn"))
     assert missing("net") == "found 'net', expected one of ridge, knn, tabpfn"
+
+
+def test_what_prompts_share_hides_no_difference_and_a_few_samples_raise_no_prediction() -> None:
+    levels = np.repeat(np.arange(4), 60)
+    chances = np.array([0.95, 0.7, 0.4, 0.1])[levels]
+    words = ["".join(rng(place).choice(list("aeinorst"), 3 + 2 * level)) for place, level in enumerate(levels.tolist())]
+    texts = [f"Spell this word backward (example: sun -> nus): {word}" for word in words]
+    vectors, order = hashed.embed(texts), rng(1).permutation(240)
+    known, asked = order[:180], order[180:]
+    outcomes = rng(2).binomial(4, chances) / 4
+    ridged, near = (predict(vectors[known], outcomes[known], vectors[asked], head, RidgeWeights()).p
+                    for head in ("ridge", "knn"))
+    assert metrics.auc(outcomes[asked], ridged) > 0.88  # as they are: 0.83
+    assert metrics.auc(outcomes[asked], near) > 0.8  # as they are: 0.51
+    assert ridged.mean() == pytest.approx(outcomes[known].mean(), abs=0.05)  # by successes alone: 0.15 above
+    same, other = widened(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[2.0, 6.0]]))
+    assert same == pytest.approx(np.array([[1, 5, -1 / 2**0.5, 0], [3, 5, 1 / 2**0.5, 0]]))
+    assert other == pytest.approx(np.array([[2, 6, 0, 0]]))
 
 
 def test_what_cannot_be_fitted_is_unreliable() -> None:

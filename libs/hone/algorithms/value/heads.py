@@ -1,6 +1,10 @@
-"""Heads of V0: classifiers fitted to a context whenever they predict. A score is a log-odds of success."""
+"""Heads of V0: classifiers fitted to a context whenever they predict. A score is a log-odds of success.
+
+Labels are outcomes from 0 to 1. A head that needs classes takes those of at least 0.5 as successes.
+"""
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +15,8 @@ from hone.algorithms.inputs import Floats
 
 NEIGHBOURS = 16
 """Rows of the context that `knn` looks at."""
+_CONSTANT = 1e-12
+"""A feature whose variance is at most this has one value in the whole context."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +27,25 @@ class RidgeWeights:
     tau: float = 3.0  # factor from a least-squares score to a log-odds
 
 
-def ridge(context: Any, labels: Any, queries: Any, weights: Any, xp: Any = np) -> Any:
-    """Return tau * [z_q, 1] w, w = A^T (A A^T + lam I)^-1 (2h - 1), A the rows [z, 1] of the context; [Q].
+def widened(context: Any, queries: Any, xp: Any = np) -> tuple[Any, Any]:
+    """Return features [S, F] and [Q, F] with themselves beside them as they differ inside the context, 2 F in all.
 
-    `context` is [S, F], `labels` [S] of 0 and 1, `queries` [Q, F]. That w is (A^T A + lam I)^-1 A^T (2h - 1), solved in
-    the smaller space. With lam = 0 it is the least-norm solution. Numpy arrays, or tensors with `xp` torch.
+    Those beside have mean 0 and variance 1 / F over the context; a feature with one value in the context is 0. Prompts
+    often share a template, and what they have in common would hide what differs. Numpy arrays, or tensors with `xp`
+    torch.
+    """
+    mean = context.mean(0)
+    variance = ((context - mean) ** 2).mean(0)
+    factor = 1.0 / (xp.sqrt(xp.where(variance > _CONSTANT, variance, math.inf)) * math.sqrt(context.shape[1]))
+    return (xp.concatenate([context, (context - mean) * factor], 1),
+            xp.concatenate([queries, (queries - mean) * factor], 1))
+
+
+def ridge(context: Any, labels: Any, queries: Any, weights: Any, xp: Any = np) -> Any:
+    """Return tau * [z_q, 1] w, w = A^T (A A^T + lam I)^-1 (2h - 1), h the labels, A the rows [z, 1]; [Q].
+
+    `context` is [S, F], `labels` [S] from 0 to 1, `queries` [Q, F]. That w is (A^T A + lam I)^-1 A^T (2h - 1), solved
+    in the smaller space. With lam = 0 it is the least-norm solution. Numpy arrays, or tensors with `xp` torch.
     """
     rows, asked = _with_bias(context, xp), _with_bias(queries, xp)
     targets = 2.0 * labels - 1.0
@@ -40,7 +60,7 @@ def _with_bias(rows: Any, xp: Any) -> Any:
 
 
 def knn(context: Floats, labels: Floats, queries: Floats, weights: RidgeWeights) -> Floats:
-    """Return log(p / (1 - p)), p = (n_pos + 1) / (k + 2) of the k context rows of highest cosine; [Q].
+    """Return log(p / (1 - p)), p = (sum of labels + 1) / (k + 2) of the k context rows of highest cosine; [Q].
 
     k is 16, or all rows where there are fewer. Of equal cosines the earlier row counts.
     """
@@ -69,7 +89,7 @@ def tabpfn(context: Floats, labels: Floats, queries: Floats, weights: RidgeWeigh
     """
     from tabpfn import TabPFNClassifier
 
-    fitted = TabPFNClassifier(n_estimators=4, device="cpu").fit(context, labels.astype(np.int64))
+    fitted = TabPFNClassifier(n_estimators=4, device="cpu").fit(context, (labels >= 0.5).astype(np.int64))
     return log_odds(np.clip(fitted.predict_proba(queries)[:, 1], 1e-6, 1 - 1e-6))
 
 

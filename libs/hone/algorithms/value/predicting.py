@@ -6,7 +6,7 @@ import numpy as np
 
 from hone.algorithms.inputs import Floats
 from hone.algorithms.value.denoising import clustered
-from hone.algorithms.value.heads import HEADS, RidgeWeights
+from hone.algorithms.value.heads import HEADS, RidgeWeights, widened
 
 CONTEXT_ROWS = 256
 """Most rows of a context: the newest prompts."""
@@ -41,13 +41,13 @@ def predict(
 ) -> Predicted:
     """Return the success of queries [Q, F] by context features [S, F] and outcomes [S] from 0 to 1.
 
-    Rows whose outcome is no number are left out. A label is an outcome of at least 0.5. Without rows p is 0.5; with
-    labels of one class it is (n_pos + 1) / (S + 2) for all queries. Both are unreliable, as are less than 50 rows.
+    Rows whose outcome is no number are left out. Without rows p is 0.5. An outcome of at least 0.5 is a success: where
+    all are, or none, p is (successes + 1) / (S + 2) for all queries. Both are unreliable, as are less than 50 rows. The
+    head is fitted to the outcomes as they are: half of a few samples would raise p if it were a success.
     A context of more rows than `clusters` is denoised to so many, if that is not 0.
     """
     known = np.isfinite(outcomes)
-    hard = (outcomes[known] >= 0.5).astype(np.float64)
-    size, positives = len(hard), float(hard.sum())
+    size, positives = int(known.sum()), float((outcomes[known] >= 0.5).sum())
     if not size:
         return Predicted(np.zeros(len(queries)), "the policy has no outcomes yet")
     if positives in (0.0, float(size)):
@@ -55,7 +55,8 @@ def predict(
         kind = "fail" if positives == 0 else "succeed"
         return Predicted(np.full(len(queries), share), f"all {size} outcomes of the policy {kind}")
     rows, means = clustered(context[known], outcomes[known], clusters or size)
-    logits = HEADS[head](rows, (means >= 0.5).astype(np.float64), queries, weights)
+    rows, asked = widened(rows, queries)
+    logits = HEADS[head](rows, means, asked, weights)
     few = f"{size} prompts with an outcome, expected at least {FEWEST_ROWS}" if size < FEWEST_ROWS else ""
     return Predicted(logits, few)
 
