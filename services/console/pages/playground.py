@@ -11,6 +11,7 @@ from starlette.requests import Request
 from hone.client import HoneError
 from hone.client.asking import ChatPiece
 from hone.client.errors import Unauthenticated
+from hone.client.routing_resources import PREFIX
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tokens
 from services.console.widgets.markup import Markup, html, join, mono, tag
@@ -25,7 +26,8 @@ _SAMPLING: Mapping[str, tuple[str, float | None, str]] = {
 
 async def show(view: PageView, request: Request) -> None:
     """Show a form for a message, and two models; the query parameters `model` choose them."""
-    known = await offered(view)
+    routes = (await view.ask(view.hone.routes, _OFFERED)).data
+    known = await offered(view) | {f"{PREFIX}{one.name}": f"{PREFIX}{one.name}, a route" for one in routes}
     chosen = [*request.query_params.getlist("model"), *known][:2]
     html(parts.heading("Playground", "Two models answer the same message. A warmer colour is a less likely token."))
     _Playground(view, known | {name: name for name in chosen}, chosen)
