@@ -29,10 +29,9 @@ class Allocator:
         method, params = _allocation(request)
         low, high = bounds(request)
         doubt = await self._doubt(request, low, high) if request.predictions else ""
-        given = () if doubt and params.tests_predictions() else request.predictions
         inputs = AllocationInputs(
             request.task_hashes, request.budget, await self._outcomes(request, params, low, high), (low, high),
-            [None if math.isnan(chance) else chance for chance in given],
+            () if doubt else [None if math.isnan(chance) else chance for chance in request.predictions],
             await self._success_rates(request, params, low, high), request.before_step)
         rollouts, _, metrics = method(inputs, params.model_dump(), {})
         chances = [math.nan if chance is None else chance for chance in params.expected(inputs)]

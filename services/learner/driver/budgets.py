@@ -39,7 +39,6 @@ class Budgets:
         self._stage, self._slots, self._peers, self._run_id = stage, slots, peers, run_id
         self._slot = Slot.model_validate(slots["allocation"])
         self._bounds = scores.bounds(stage.spec)
-        self._tested = self._slot.name == ON_DEMAND or "predicted" in needs(slots, "advantage")
 
     def grant(self, tasks: Sequence[Task], step: int) -> list[Granted]:
         """Return how many rollouts each task of a step gets.
@@ -55,9 +54,9 @@ class Budgets:
             len(tasks) * self._stage.spec.batch.samples, steps, self._bounds, chances)
         if not records(self._slots):
             return [Granted(rollouts) for rollouts in answer.rollouts]
-        untrue = answer.unreliable if self._tested else ""
+        reason = answer.unreliable or predicted.reason
         return [self._granted(rollouts, budget) for rollouts, budget in zip(
-            answer.rollouts, _budgets(answer, predicted, chances, untrue), strict=True)]
+            answer.rollouts, _budgets(answer, predicted, chances, reason), strict=True)]
 
     def _granted(self, rollouts: int, budget: Budget) -> Granted:
         if self._slot.name != ON_DEMAND or not budget.reliable or budget.predicted is None:
@@ -79,13 +78,10 @@ def records(slots: Mapping[str, Any]) -> bool:
 
 def _budgets(
     answer: value_pb2.AllocateRolloutsResponse, predicted: value_pb2.PredictResponse, chances: Sequence[float],
-    untrue: str,
+    reason: str,
 ) -> list[Budget]:
-    """Return the budget of each group; `untrue` is why outcomes speak against predictions, "" if they need not agree.
-    """
     return [Budget(
-        predicted=chances[place] if chances else None, reliable=bool(chances) and not untrue,
-        doubt=untrue or predicted.reason,
+        predicted=chances[place] if chances else None, reliable=bool(chances) and not answer.unreliable, doubt=reason,
         predictor=predicted.head_version, context_digest=predicted.context_digest,
         chance=None if math.isnan(chance) else chance, figures=dict(answer.metrics))
         for place, chance in enumerate(answer.chances)]

@@ -202,11 +202,6 @@ def test_predictions_that_too_few_prompts_accept_are_not_used(value: Any, run: R
     assert list(answer.rollouts) == [8, 8]
     assert answer.unreliable == ("of the last 200 prompts 50% accepted what was predicted for them, expected at least "
                                  "50%")
-    asked.method = "v0"
-    answer = value.AllocateRollouts(asked)
-    assert list(answer.chances) == pytest.approx([0.5, float("nan")], nan_ok=True)
-    assert answer.metrics["utility"] > 0
-    asked.method = "v0_5"
     run.do("UPDATE groups SET \"order\" = jsonb_set(\"order\"::jsonb, '{budget,predicted}', '0.1')::json"
            " WHERE run_id = %s AND request_no = 99", run.id)
     answer = value.AllocateRollouts(asked)

@@ -70,15 +70,6 @@ def test_an_unreliable_prediction_decides_nothing(reliable: bool, unreliable: st
     assert budgets.used_prediction([{"budget": first.budget.model_dump()}]) is None
 
 
-def test_an_allocation_by_the_order_of_prompts_uses_predictions_that_outcomes_are_far_from() -> None:
-    peers = Peers(reliable=True)
-    peers.unreliable = "few accepted"
-    for preset in ("v0", "coba_rl"):
-        first, _ = granted(peers, preset)
-        assert first.budget is not None
-        assert (first.budget.predicted, first.budget.reliable, first.budget.doubt) == (0.25, True, "")
-
-
 def test_equal_shares_need_no_words() -> None:
     peers = Peers()
     assert granted(peers, "grpo") == [Granted(4), Granted(4)]

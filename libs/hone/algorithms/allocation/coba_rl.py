@@ -52,10 +52,6 @@ class CobaRlParams(RolloutBounds):
         """The prompts' earlier outcomes, how often earlier steps succeeded, and predictions if they are wanted."""
         return frozenset({"outcomes", "success_rates"} | ({"predicted"} if self.unseen == "predicted" else set()))
 
-    def tests_predictions(self) -> bool:
-        """Return False: which prompt is harder counts, however far outcomes are from what was predicted."""
-        return False
-
     def recent_steps(self) -> int:
         """Return of how many earlier steps the allocation reads the success rates."""
         return self.window

@@ -16,10 +16,6 @@ class AllocationParams(Params):
         """Return the share of the range of rewards from which a sample counts as a success."""
         return 1.0
 
-    def tests_predictions(self) -> bool:
-        """Return whether predictions count for nothing while too few of the last prompts accepted theirs."""
-        return True
-
     def recent_steps(self) -> int:
         """Return of how many earlier steps the allocation reads the success rates."""
         return 1

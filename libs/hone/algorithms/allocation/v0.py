@@ -36,10 +36,6 @@ class V0Params(RolloutBounds):
         """Predicted chances; for the value of CoBA-RL also how often earlier steps succeeded."""
         return frozenset({"predicted"} | ({"success_rates"} if self.utility == "coba_rl" else set()))
 
-    def tests_predictions(self) -> bool:
-        """Return False: which prompt is harder counts, however far outcomes are from what was predicted."""
-        return False
-
 
 def contrasted(rollouts: Ints, chances: Floats) -> Floats:
     """U = n (1 - p) (1 - (1 - p)^(n - 1)); 0 for n <= 1."""
