@@ -14,6 +14,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -164,15 +165,29 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     async def _score(
         self, engine: Engine, items: list[ScoreItem], request: pb.ScoreRequest
     ) -> tuple[str, list[Scored]]:
-        version_id = await self._thread.call(lambda: _hold(engine, request.version_id))
-        try:
+        async with self._held(engine, request.version_id) as version_id:
             scored: list[Scored] = []
             for batch in scoring.batches(items):
                 scored += await self._thread.call(lambda batch=batch: engine.score(  # type: ignore[misc]
                     batch, request.temperature or 1.0, request.top_k))
             return version_id, scored
+
+    @asynccontextmanager
+    async def _held(self, engine: Engine, version_id: str) -> AsyncIterator[str]:
+        """Keep the engine's version from being replaced, and give its id. Raises Refused if it is another one.
+
+        A caller that goes away before the engine's thread has taken the hold leaves none behind: with it, the engine
+        would never take over another version.
+        """
+        taken = asyncio.ensure_future(self._thread.call(lambda: _hold(engine, version_id)))
+        try:
+            yield await asyncio.shield(taken)
         finally:
-            self._thread.post(lambda: _let_go(engine))
+            taken.add_done_callback(partial(self._let_go, engine))
+
+    def _let_go(self, engine: Engine, taken: asyncio.Future[str]) -> None:
+        if not taken.cancelled() and taken.exception() is None:
+            self._thread.post(lambda: setattr(engine, "holds", engine.holds - 1))
 
     @asynccontextmanager
     async def _answers(
@@ -290,6 +305,3 @@ def _hold(engine: Engine, version_id: str) -> str:
     engine.holds += 1
     return engine.version_id
 
-
-def _let_go(engine: Engine) -> None:
-    engine.holds -= 1

@@ -92,7 +92,7 @@ def test_a_model_that_was_asked_can_be_deleted_with_its_run(
 def test_a_route_is_judged_by_runs_that_grade_its_candidates(
     plain: Scene, client: Any, bases: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    plain.client.upload_model("good", bases(steps=90))
+    plain.client.upload_model("good", bases())
     plain.client.upload_model("poor", bases(steps=90, careless=0.5))
     plain.client.put_route("sorters", [{"model": "poor", "cost": 1}, {"model": "good", "cost": 4}], weight=0.9)
     digits = [f"{7 * number % 1000:03d}" for number in range(60)]

@@ -2,12 +2,16 @@
 
 import asyncio
 import math
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from hone.rpc.errors import Refused
 from services.inference.requests import Answer, Completion, FinishReason, Request, Sampling
-from services.inference.service import _answered, _together_s, _usable
+from services.inference.service import Inference, _answered, _together_s, _usable
+from services.inference.thread import EngineThread
 
 
 def answer(name: str) -> Answer:
@@ -60,3 +64,47 @@ def test_an_answer_with_log_probs_that_are_not_finite_is_refused(logp: list[floa
     bad = Completion(1, [3, 4], logp, [("ver_a", 1), ("ver_b", 1)], FinishReason.LENGTH)
     with pytest.raises(Refused, match="version ver_b gives log-probabilities that are not finite"):
         _usable(Answer(request, [good, bad], True))
+
+
+class Held:
+    """An engine that remembers how many callers held its version."""
+
+    version_id = "ver_a"
+
+    def __init__(self) -> None:
+        self.seen = [0]
+
+    @property
+    def holds(self) -> int:
+        return self.seen[-1]
+
+    @holds.setter
+    def holds(self, count: int) -> None:
+        self.seen.append(count)
+
+
+@pytest.mark.parametrize("version_id", ["", "ver_a", "ver_b"])
+def test_a_caller_that_goes_before_its_hold_is_taken_leaves_none(version_id: str) -> None:
+    """With a hold that is left behind an engine takes over no version any more, and its runs wait for ever."""
+    async def seen() -> list[int]:
+        thread, engine, busy = EngineThread(asyncio.get_running_loop()), Held(), threading.Event()
+        inference = Inference(cast(Any, None), cast(Any, SimpleNamespace(thread=thread)), "engine-0", cast(Any, None))
+        thread.start()
+        thread.post(busy.wait)
+
+        async def score() -> None:
+            async with inference._held(cast(Any, engine), version_id):
+                raise AssertionError("the caller is gone by now")
+
+        caller = asyncio.create_task(score())
+        await asyncio.sleep(0.05)
+        caller.cancel()
+        await asyncio.gather(caller, return_exceptions=True)
+        busy.set()
+        for _ in range(3):
+            await thread.call(lambda: None)
+            await asyncio.sleep(0)
+        thread.stop()
+        return engine.seen
+
+    assert asyncio.run(seen()) == ([0] if version_id == "ver_b" else [0, 1, 0])
