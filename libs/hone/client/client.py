@@ -106,8 +106,8 @@ class Client(Administration, Asking, Findings, Routing):
         return self._post(Model, "/v1/models", idempotency_key, data={"name": name}, files=files)
 
     def models(self, limit: int = 50, after: str | None = None) -> Page[Model]:
-        """List registered models, newest first, and then runs that answer, newest first."""
-        return self._get(Page[Model], "/v1/models", limit=limit, after=after)
+        """List registered models, newest first."""
+        return self._get(Page[Model], "/v1/models", limit=limit, after=after, registered="true")
 
     def model(self, name: str) -> Model:
         """Return what a name of docs/asking.md stands for: a registered model, or a version of a run."""

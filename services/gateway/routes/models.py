@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse
@@ -115,14 +115,17 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: AfterModel = None) -> ModelPage:
+async def listed(
+    caller: Caller, limit: Limit = 50, after: AfterModel = None,
+    registered: Annotated[bool, Query(description="Only registered models, which runs start from.")] = False,
+) -> ModelPage:
     """List registered models, newest first, and then runs that answer, newest first."""
     found, of_runs = list[Model](), after if after and after.startswith("run_") else None
     async with caller.transaction() as transaction:
         if of_runs is None:
             rows = await transaction.all("artifacts.page", kind="base_model", after=after, limit=limit + 1)
             found += map(_resource, rows)
-        if len(found) <= limit:
+        if len(found) <= limit and not registered:
             rows = await transaction.all("asked.policies", after=of_runs, limit=limit + 1 - len(found))
             found += map(_policy, rows)
     shown = page(found, limit, "id")
