@@ -22,7 +22,7 @@ from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.json_bodies import is_json
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.openai import names
-from services.gateway.openai.refusals import unknown_model
+from services.gateway.openai.refusals import ModelNotFound, unknown_model
 
 Fields = TypeVar("Fields", bound=BaseModel)
 
@@ -139,7 +139,10 @@ async def one(name: Id, caller: Caller) -> Model:
         row = await transaction.one("artifacts.named", kind="base_model", name=name)
         if row is not None:
             return _resource(row)
-        found = await names.locate(transaction, name)
+        try:
+            found = await names.locate(transaction, name)
+        except ModelNotFound as refusal:
+            raise ModelNotFound(f"There is no model {name}.", refusal.problems) from None
         origin = await transaction.one("versions.origin", version_id=found.subject_id)
     if found.run is None or origin is None:
         raise unknown_model(name)
