@@ -61,7 +61,7 @@ def trained(scene: Scene, request: pytest.FixtureRequest) -> Run:
     """A run of a seed that has ended."""
     run = scene.client.create_run(databases.spec(
         f"tools-{request.param}", STEPS, seed=request.param, batch={"prompts": LEARNED_PROMPTS, "samples": 8},
-        optimizer={"lr": 3e-4, "schedule_params": {"warmup_steps": 10}}))
+        optimizer={"lr": 5e-4, "schedule_params": {"warmup_steps": 10}}))
     return scene.finished(run.id, timeout_s=600)
 
 
