@@ -58,13 +58,12 @@ def _expect_models(plain: Scene, client: Any, run_id: str, version_id: str) -> N
     """Expect the run among the models, in each page of one, and under each of its names."""
     listed = {model.id: model for model in client.models.list()}
     assert (listed[run_id].name, listed[run_id].number, listed[run_id].version_id) == ("asked-run", STEPS, version_id)
-    page, found = plain.client.models(limit=1), list[str]()
-    while True:
-        found += [model.id for model in page.data]
-        if page.next is None:
-            break
-        page = plain.client.models(limit=1, after=page.next)
+    found, more = list[str](), True
+    while more:
+        page = client.models.list(extra_query={"limit": 1, **({"after": found[-1]} if found else {})})
+        found, more = found + [model.id for model in page.data], page.model_extra["has_more"]
     assert found == list(listed)
+    assert run_id not in {model.id for model in plain.client.models().data}, "runs start from registered models"
     for name in (run_id, "asked-run", "asked-run@latest"):
         assert client.models.retrieve(name).id == run_id
     assert client.models.retrieve("asked-run@0").number == 0
