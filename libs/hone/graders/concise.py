@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Result, all_names, own_names
+from hone.graders.contract import Bounds, Grader, GraderParams, Result, Tools, all_names, own_names
 from hone.graders.sample import Reads, Sample
 
 
@@ -24,13 +24,14 @@ def inner(params: ConciseParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_group(samples: Sequence[Sample], params: ConciseParams, judge: Judge) -> list[Result]:
+async def grade_group(samples: Sequence[Sample], params: ConciseParams, tools: Tools) -> list[Result]:
     """Add weight * (0.5 - (l - l_min) / (l_max - l_min)) to the score of a right answer of l characters.
 
     A wrong answer gets no bonus, but the same malus. The lengths are those of the group's samples that have a score; if
     all are equal nothing is added.
     """
-    graded = [(judge("grader", sample), len(sample.output)) for sample in samples]
+    results = await tools.graded([("grader", sample) for sample in samples])
+    graded = [(result, len(sample.output)) for result, sample in zip(results, samples, strict=True)]
     lengths = [length for result, length in graded if result.score is not None]
     if not lengths:
         return [result for result, _ in graded]

@@ -1,12 +1,14 @@
 """The contract of a grader: its parameters, a pure function of what it reads of a sample, and its result."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Item, Reads, Sample
 from hone.spec.parameters import Strict
 
@@ -51,6 +53,8 @@ class Result:
     cost_ms: float = 0.0
     turns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # scores by name, by the number of a call
     steps: tuple[Scored, ...] = ()  # scores of steps inside answers
+    tokens: Mapping[str, int] = field(default_factory=dict)  # that judges used for it, by model
+    evidence: tuple[Mapping[str, Any], ...] = ()  # what judges were asked and answered, and what was run: JSON objects
 
 
 class NoAnswer(Exception):
@@ -89,6 +93,15 @@ def failure(status: Status, reason: str) -> Result:
     return Result(status, None, reasons=(reason,), decided_by=status.value)
 
 
+def with_costs(whole: Result, parts: Iterable[Result]) -> Result:
+    """Return a result with what the judges of its parts used and showed."""
+    tokens, evidence = Counter(whole.tokens), list(whole.evidence)
+    for part in parts:
+        tokens.update(part.tokens)
+        evidence += part.evidence
+    return replace(whole, tokens=dict(tokens), evidence=tuple(evidence))
+
+
 class GraderParams(Strict):
     """A grader's JSON. Unknown keys and values of another type are errors."""
 
@@ -122,8 +135,24 @@ def _no_preparation() -> None:
     """Prepare nothing."""
 
 
-Judge = Callable[[str, Sample], Result]
-"""Grades a sample by the grader at a path in the params. It raises nothing."""
+class Needs(StrEnum):
+    """What a kind of grader waits for. One that needs nothing is a pure function, and runs anywhere."""
+
+    JUDGE = "judge"  # a model that answers
+    SANDBOX = "sandbox"  # a process for programs that nobody trusts
+
+
+class Tools(Protocol):
+    """What a grader may ask for beside what it reads. What it asks for at once is done at once, where that is possible.
+
+    Its methods raise nothing.
+    """
+
+    async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
+        """Grade samples, each by the grader at a path in the params, and return the results in their order."""
+
+    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+        """Ask judges, and return what came of each question. For graders that need a judge."""
 
 
 Bounds = tuple[float, float]
@@ -151,15 +180,17 @@ class Grader(Generic[P]):
     """A kind of grader.
 
     It has one function, for what it reads: `grade` a final text, `grade_sample` one sample, `grade_group` all samples
-    of a group. These may raise NoAnswer and InvalidSpec. The last two may ask the graders that `inner` names.
+    of a group. These may raise NoAnswer, InvalidSpec and JudgeFailed. The last two are coroutines; they wait for their
+    tools alone, which are the graders that `inner` names, and what the kind `needs`.
     `grade` gets the output without its blocks of reasoning, unless `reads_reasoning` is true for the parameters.
     A pooled grader runs in a process that is killed when it hangs.
     """
 
     params: type[P]
     grade: Callable[[Item, str, P], Result] | None = None
-    grade_sample: Callable[[Sample, P, Judge], Result] | None = None
-    grade_group: Callable[[Sequence[Sample], P, Judge], list[Result]] | None = None
+    grade_sample: Callable[[Sample, P, Tools], Awaitable[Result]] | None = None
+    grade_group: Callable[[Sequence[Sample], P, Tools], Awaitable[list[Result]]] | None = None
+    needs: frozenset[Needs] = frozenset()
     reads: frozenset[Reads] = frozenset()  # of a sample, beside its output
     pooled: bool = False
     prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
@@ -174,6 +205,7 @@ class Grader(Generic[P]):
     #                                                                    the graders inside, by path
     turn_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # the same of single calls
     step_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # and of steps inside their texts
+    limit_s: float = 120.0  # seconds that a grade may take where the kind needs a judge or a sandbox
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
     right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params

@@ -13,13 +13,14 @@ from hone.graders.contract import (
     Grader,
     GraderParams,
     InvalidSpec,
-    Judge,
     Names,
     NoAnswer,
     Result,
     Status,
+    Tools,
     all_names,
     own_names,
+    with_costs,
 )
 from hone.graders.sample import Reads, Sample, Spoken
 
@@ -50,7 +51,7 @@ def inner(params: EachCallParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_sample(sample: Sample, params: EachCallParams, judge: Judge) -> Result:
+async def grade_sample(sample: Sample, params: EachCallParams, tools: Tools) -> Result:
     """Grade every call; how each kind did is a component. There is no score where a call has none.
 
     Raises InvalidSpec without a conversation, and NoAnswer where no call decides.
@@ -58,12 +59,13 @@ def grade_sample(sample: Sample, params: EachCallParams, judge: Judge) -> Result
     if sample.conversation is None:
         raise InvalidSpec("found no conversation, expected the calls of a sample")
     calls = [call for call in sample.conversation.policy if params.kinds is None or call.kind in params.kinds]
-    results = [judge("grader", replace(sample, output=call.text, truncated=call.truncated)) for call in calls]
+    results = await tools.graded([
+        ("grader", replace(sample, output=call.text, truncated=call.truncated)) for call in calls])
     for call, result in zip(calls, results, strict=True):
         if result.score is None:
-            return Result(result.status, None, reasons=(f"call {call.number}: {'; '.join(result.reasons)}",),
-                          decided_by="each_call")
-    return _joined(calls, results, params)
+            return with_costs(Result(result.status, None, decided_by="each_call", reasons=(
+                f"call {call.number}: {'; '.join(result.reasons)}",)), results)
+    return with_costs(_joined(calls, results, params), results)
 
 
 def _joined(calls: Sequence[Spoken], results: Sequence[Result], params: EachCallParams) -> Result:

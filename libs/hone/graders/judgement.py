@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hone.graders.contract import InvalidSpec, Judge, NoAnswer, Result, Status, failure, no_answer
+from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, Tools, failure, no_answer
+from hone.graders.questions import Failure, JudgeFailed, Question, Reply
 from hone.graders.sample import Item, Sample
 from hone.graders.specs import Spec
 from hone.text.reasoning import Unfinished, said
@@ -22,6 +23,16 @@ def judged(spec: Spec, item: Item, output_text: str) -> Result:
 
 
 def judged_together(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
+    """Return what `grades` does, in this process, of a grader that needs no judge and no sandbox. Raises nothing."""
+    grading = grades(spec, samples, _Here(spec))
+    try:
+        grading.send(None)
+    except StopIteration as ended:
+        return list(ended.value)
+    raise RuntimeError(f"a grader of type {spec.params.type} waits, but says that it needs nothing")
+
+
+async def grades(spec: Spec, samples: Sequence[Sample], tools: Tools) -> list[Result]:
     """Return the grade of each sample, in order. They are one group if the grader reads groups. Raises nothing.
 
     A grader that reads outputs finds no answer in an empty output or in one above `MAX_BYTES`. It gets the output
@@ -30,18 +41,31 @@ def judged_together(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
     fact about the policy, so neither has a score.
     """
     started = time.perf_counter()
-    results = [_bounded(spec, result) for result in _results(spec, samples)]
+    results = [_bounded(spec, result) for result in await _results(spec, samples, tools)]
     cost_ms = (time.perf_counter() - started) * 1000 / max(1, len(samples))
     return [replace(result, cost_ms=cost_ms, extracted=None if result.extracted is None
                     else result.extracted[:MAX_EXTRACTED]) for result in results]
 
 
-def _results(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
+class _Here:
+    """Tools of a grader that waits for nothing: what is inside it grades in this process, and there is no judge."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+
+    async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
+        return [judged_together(self._spec.inner[path], [sample])[0] for path, sample in asked]
+
+    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+        return [JudgeFailed(Failure.SERVER, "no judge can be asked here")] * len(questions)
+
+
+async def _results(spec: Spec, samples: Sequence[Sample], tools: Tools) -> list[Result]:
     grade = spec.grader.grade_group
     if grade is None:
-        return [_alone(spec, sample) for sample in samples]
+        return [await _alone(spec, sample, tools) for sample in samples]
     try:
-        results = grade(samples, spec.params, _judge(spec))
+        results = await grade(samples, spec.params, tools)
     except Exception as error:
         return [_failed(spec, error)] * len(samples)
     if len(results) != len(samples):
@@ -50,7 +74,7 @@ def _results(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
     return results
 
 
-def _alone(spec: Spec, sample: Sample) -> Result:
+async def _alone(spec: Spec, sample: Sample, tools: Tools) -> Result:
     """Return the grade of a sample that is graded by itself."""
     refused = _refused(sample.output) if spec.grader.reads_output else None
     if refused:
@@ -59,13 +83,9 @@ def _alone(spec: Spec, sample: Sample) -> Result:
         if spec.grader.grade is not None:
             return spec.grader.grade(sample.item, _read(spec, sample.output), spec.params)
         assert spec.grader.grade_sample is not None
-        return spec.grader.grade_sample(sample, spec.params, _judge(spec))
+        return await spec.grader.grade_sample(sample, spec.params, tools)
     except Exception as error:
         return _failed(spec, error)
-
-
-def _judge(spec: Spec) -> Judge:
-    return lambda path, sample: judged_together(spec.inner[path], [sample])[0]
 
 
 def _failed(spec: Spec, error: Exception) -> Result:
@@ -73,6 +93,8 @@ def _failed(spec: Spec, error: Exception) -> Result:
         return no_answer(str(error))
     if isinstance(error, InvalidSpec):
         return failure(Status.INVALID_SPEC, str(error))
+    if isinstance(error, JudgeFailed):
+        return failure(Status.JUDGE_ERROR, str(error))
     _log.error("grader %s failed", spec.params.type, exc_info=error)  # a grader's defect masks this sample alone
     return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Names, Result, all_names
+from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Names, Result, Tools, all_names
 from hone.graders.sample import Conversation, Reads, Sample, Spoken
 
 _SMALLEST_IDEAL = 1e-8
@@ -29,7 +29,7 @@ def inner(params: SkillCreditParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_sample(sample: Sample, params: SkillCreditParams, judge: Judge) -> Result:
+async def grade_sample(sample: Sample, params: SkillCreditParams, tools: Tools) -> Result:
     """Return R_util as the score, and the components of an episode of the harness `library`.
 
     The other grader sees the play alone. r_rank: NDCG of the order that the policy gave the retrieved skills, by their
@@ -42,7 +42,7 @@ def grade_sample(sample: Sample, params: SkillCreditParams, judge: Judge) -> Res
     if "retrieved" not in noted:
         raise InvalidSpec("found no call that retrieved skills, expected an episode of the harness library")
     play = _play(sample.conversation)
-    result = judge("grader", replace(sample, conversation=play))
+    [result] = await tools.graded([("grader", replace(sample, conversation=play))])
     if result.score is None:
         return result
     if not 0 <= result.score <= 1:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Names, Result, all_names
+from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Names, Result, Tools, all_names
 from hone.graders.sample import Conversation, Item, Reads, Sample
 
 _FIGURES = frozenset({"calls", "execution_precision", "steps"})
@@ -26,7 +26,7 @@ def inner(params: SkillUseParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_sample(sample: Sample, params: SkillUseParams, judge: Judge) -> Result:
+async def grade_sample(sample: Sample, params: SkillUseParams, tools: Tools) -> Result:
     """Return the other grader's result with components of the episode, without what was played from its turns again.
 
     calls: attempted calls of skills; execution_precision: the share of them that completed, missing without one; it
@@ -36,7 +36,7 @@ def grade_sample(sample: Sample, params: SkillUseParams, judge: Judge) -> Result
     if sample.conversation is None:
         raise InvalidSpec("found no conversation, expected the calls of a sample")
     trunk = _trunk(sample.conversation)
-    result = judge("grader", replace(sample, conversation=trunk))
+    [result] = await tools.graded([("grader", replace(sample, conversation=trunk))])
     if result.score is None:
         return result
     return replace(result, components={

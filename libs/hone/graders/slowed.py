@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.hashing import digest
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Result, all_names
+from hone.graders.contract import Bounds, Grader, GraderParams, Result, Tools, all_names
 from hone.graders.sample import Item, Sample
 
 
@@ -27,9 +27,10 @@ def inner(params: SlowedParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def grade_sample(sample: Sample, params: SlowedParams, judge: Judge) -> Result:  # noqa: ARG001
+async def grade_sample(sample: Sample, params: SlowedParams, tools: Tools) -> Result:  # noqa: ARG001
     """Return the result of the grader that decides."""
-    return judge("grader", sample)
+    [result] = await tools.graded([("grader", sample)])
+    return result
 
 
 def wait_s(item: Item, params: SlowedParams) -> float:

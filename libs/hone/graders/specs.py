@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hone.environments.hashing import canonical, digest
 from hone.graders import GRADERS
-from hone.graders.contract import Bounds, Grader, GraderParams, Names
+from hone.graders.contract import Bounds, Grader, GraderParams, Names, Needs
 from hone.graders.sample import Reads
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
@@ -41,6 +41,11 @@ class Spec:
     def pooled(self) -> bool:
         """Whether it runs in a process that is killed when it hangs."""
         return any(one.grader.pooled for one in self.all)
+
+    @cached_property
+    def needs(self) -> frozenset[Needs]:
+        """What it waits for; it is a pure function if that is nothing."""
+        return frozenset(need for one in self.all for need in one.grader.needs)
 
     @cached_property
     def reads(self) -> frozenset[Reads]:

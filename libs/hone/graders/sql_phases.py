@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.sql_exploration import MALFORMED, PHASES
-from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Judge, Result, Status, own_names
+from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Result, Status, Tools, own_names
 from hone.graders.sample import Conversation, Item, Reads, Sample
 from hone.graders.schema_score import Mode, Schema, schema_score
 
@@ -25,7 +25,7 @@ class SqlPhasesGraderParams(GraderParams):
         "methods that read no components.")
 
 
-def grade_sample(sample: Sample, params: SqlPhasesGraderParams, judge: Judge) -> Result:  # noqa: ARG001
+async def grade_sample(sample: Sample, params: SqlPhasesGraderParams, tools: Tools) -> Result:  # noqa: ARG001
     """Return the rewards of an episode. Raises InvalidSpec for one of another environment than sql_exploration.
 
     exec: 1 for the gold result, 0.2 for another one, 0 for an error or no confirmed query. fmt: 0.1 where all four

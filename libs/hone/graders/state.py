@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from hone.environments.hashing import canonical
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Judge, Names, Result, Status
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Names, Result, Status, Tools
 from hone.graders.sample import Reads, Sample
 from hone.graders.templates import Template, rendered
 
@@ -30,7 +30,7 @@ class StateParams(GraderParams):
         return self
 
 
-def grade_sample(sample: Sample, params: StateParams, judge: Judge) -> Result:  # noqa: ARG001
+async def grade_sample(sample: Sample, params: StateParams, tools: Tools) -> Result:  # noqa: ARG001
     """Score 1 where everything is as expected, else 0. Each path is a component, and each wrong one a reason.
 
     A path that the last state lacks is wrong. Raises InvalidSpec without a world, where the first state lacks a path

@@ -13,11 +13,11 @@ from hone.graders.contract import (
     Grader,
     GraderParams,
     InvalidSpec,
-    Judge,
     Mark,
     Result,
     Scored,
     Status,
+    Tools,
     own_names,
 )
 from hone.graders.process_gate import Gate, process_score
@@ -42,7 +42,7 @@ class TableStepsParams(GraderParams):
     gate: Gate = Field(default_factory=Gate, description="How the score of the process gates the reward.")
 
 
-def grade_sample(sample: Sample, params: TableStepsParams, judge: Judge) -> Result:  # noqa: ARG001
+async def grade_sample(sample: Sample, params: TableStepsParams, tools: Tools) -> Result:  # noqa: ARG001
     """Score R of the gate, from R_acc, R_fmt and T. Each step that can be read has its score s_j.
 
     R_acc = 1 for an answer equal to the reference (numbers as numbers), else 0. R_fmt = 1 where the output is not cut

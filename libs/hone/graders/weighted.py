@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result, Status, all_names
+from hone.graders.contract import Bounds, Grader, GraderParams, Names, Result, Status, Tools, all_names, with_costs
 from hone.graders.sample import Sample
 from hone.spec.parameters import Strict
 
@@ -35,12 +35,14 @@ def inner(params: WeightedParams) -> dict[str, dict[str, Any]]:
     return {_path(name): part.grader for name, part in params.parts.items()}
 
 
-def grade_sample(sample: Sample, params: WeightedParams, judge: Judge) -> Result:
+async def grade_sample(sample: Sample, params: WeightedParams, tools: Tools) -> Result:
     """Score sum_k w_k s_k / sum_k w_k over the parts k. The whole has no score where a part has none."""
-    by_name = {name: judge(_path(name), sample) for name in params.parts}
+    results = await tools.graded([(_path(name), sample) for name in params.parts])
+    by_name = dict(zip(params.parts, results, strict=True))
     for name, result in by_name.items():
         if result.score is None:
-            return Result(result.status, None, reasons=(f"{name}: {'; '.join(result.reasons)}",), decided_by=name)
+            return with_costs(Result(
+                result.status, None, reasons=(f"{name}: {'; '.join(result.reasons)}",), decided_by=name), results)
     return _mean(by_name, params)
 
 
@@ -53,10 +55,11 @@ def _mean(results: Mapping[str, Result], params: WeightedParams) -> Result:
     score = _weighted(params, scores)
     answered = any(result.status is not Status.NO_ANSWER for result in results.values())
     inside = {f"{part}.{name}": value for part, result in results.items() for name, value in result.components.items()}
-    return Result(Status.OK if answered else Status.NO_ANSWER, score, components={**inside, **scores},
-                  decided_by="weighted", turns=_turns(results.values()),
-                  steps=tuple(step for result in results.values() for step in result.steps),
-                  reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
+    whole = Result(Status.OK if answered else Status.NO_ANSWER, score, components={**inside, **scores},
+                   decided_by="weighted", turns=_turns(results.values()),
+                   steps=tuple(step for result in results.values() for step in result.steps),
+                   reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
+    return with_costs(whole, results.values())
 
 
 def _turns(results: Iterable[Result]) -> dict[str, dict[str, float]]:

@@ -1,0 +1,56 @@
+"""What a grader asks a judge, and what comes back. A judge that cannot be understood says nothing about the policy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a judge is asked."""
+
+    judge: str  # name of a judge of the tenant, or of a model as docs/asking.md has it
+    messages: Sequence[Mapping[str, Any]]
+    max_tokens: int = 1024
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where the judge can be held to one
+    effort: str | None = None  # of the reasoning
+    tools: Sequence[Mapping[str, Any]] = ()  # that the judge may call
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a judge answered."""
+
+    text: str
+    model: str  # that answered, with its version where it has one
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    finish_reason: str = "stop"
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    cached: bool = False  # the same question was answered before, so this answer cost nothing
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were used for this answer."""
+        return 0 if self.cached else self.prompt_tokens + self.completion_tokens
+
+
+class Failure(StrEnum):
+    """Why there is no verdict, in the words of OpenAI's grader errors."""
+
+    PARSE = "model_grader_parse_error"
+    REFUSAL = "model_grader_refusal_error"
+    SERVER = "model_grader_server_error"
+
+
+class JudgeFailed(Exception):
+    """A judge gave no verdict that could be read. The sample is masked."""
+
+    def __init__(self, failure: Failure, detail: str) -> None:
+        """`detail`: for people, without secrets."""
+        super().__init__(f"{failure}: {detail}")
+        self.failure = failure
