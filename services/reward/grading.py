@@ -1,4 +1,7 @@
-"""Grading of samples: fast graders run in this process, others in the pool. Grades come in batches as they are made."""
+"""Grading of samples: fast graders run in this process, those that can hang in the pool.
+
+Grades come in batches as they are made.
+"""
 
 import asyncio
 import json
@@ -6,11 +9,12 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hone.graders.contract import Result, Status
-from hone.graders.judgement import judged_together
-from hone.graders.sample import Reads, Sent, received
+from hone.graders.contract import Result, Status, failure
+from hone.graders.judgement import grades, judged_together
+from hone.graders.sample import Reads, Sample, Sent, received, sent_again
 from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool, StillWaiting, Turn
+from services.reward.tools import Judges, NoJudges, ServiceTools
 
 BACKOFF_S = (1.0, 2.0)
 """Pauses before the repetitions of a grade that ended as infra_error."""
@@ -26,26 +30,39 @@ Unit = tuple[Sent, ...]
 class Grading:
     """Grades samples. Equal samples are graded once, because a grader is a pure function of what it reads."""
 
-    def __init__(self, pool: Pool, backoff_s: Sequence[float] = BACKOFF_S) -> None:
-        self._pool, self._backoff_s = pool, backoff_s
+    def __init__(self, pool: Pool, judges: Judges = NoJudges(), backoff_s: Sequence[float] = BACKOFF_S) -> None:
+        self._pool, self._judges, self._backoff_s = pool, judges, backoff_s
 
     async def grade(self, spec: Spec, unit: Unit, turn: Turn = Turn()) -> list[Result]:
         """Return the grades of a unit. Those of infra_error are tried again after each pause of `backoff_s`.
 
-        Raises StillWaiting if no process is free within the turn's time.
+        Raises StillWaiting if no process, or no judge, is free within the turn's time.
         """
         if spec.grader.wait_s is not None:
             await asyncio.sleep(spec.grader.wait_s(json.loads(unit[0].item or "{}"), spec.params))
-        if not spec.pooled:
+        if not spec.pooled and not spec.needs:
             return (await asyncio.to_thread(_judged, spec, [unit]))[unit]
-        job = Job(spec.json, unit, turn)
-        results = await self._pool.grade(job)
+        results = await self._once(spec, unit, turn)
         for pause_s in self._backoff_s:
             if all(result.status is not Status.INFRA_ERROR for result in results):
                 break
             await asyncio.sleep(pause_s)
-            results = await self._pool.grade(job)
+            results = await self._once(spec, unit, turn)
         return results
+
+    async def _once(self, spec: Spec, unit: Unit, turn: Turn) -> list[Result]:
+        if not spec.needs:
+            return await self._pool.grade(Job(spec.json, unit, turn))
+        try:
+            async with asyncio.timeout(spec.limit_s):
+                return await grades(spec, received(unit), ServiceTools(spec, turn, self._inside, self._judges))
+        except TimeoutError:
+            return [failure(Status.TIMEOUT_GRADER, f"the grader took longer than {spec.limit_s:g} s")] * len(unit)
+
+    async def _inside(self, spec: Spec, sample: Sample, turn: Turn) -> Result:
+        """Return the grade of a sample by a grader inside of another one."""
+        [result] = await self.grade(spec, (sent_again(sample),), turn)
+        return result
 
     async def batches(
         self, spec: Spec, samples: Mapping[Key, Sent], turn: Turn = Turn(),
@@ -59,7 +76,7 @@ class Grading:
         same: dict[Unit, list[list[Key]]] = defaultdict(list)
         for keys in _units(spec, samples):
             same[tuple(samples[key] for key in keys)].append(keys)
-        slow = spec.pooled or spec.grader.wait_s is not None
+        slow = spec.pooled or bool(spec.needs) or spec.grader.wait_s is not None
         async for results in self._slowly(spec, list(same), turn) if slow else _at_once(spec, list(same)):
             yield {key: _of_sample(result, samples[key], first=not place)
                    for unit, found in results.items() for place, keys in enumerate(same[unit])

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from hone.graders.contract import Result, Scored, Status
+from hone.graders.error_kinds import error_kind
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row
@@ -93,7 +94,8 @@ def _grades(rows: Collection[Row]) -> dict[Key, StoredGrade]:
 def _grade(rows: Sequence[Row]) -> StoredGrade:
     [row] = filter(_whole, rows)
     result = Result(Status(row["status"]), row["value"], reasons=tuple(row["reasons"]), extracted=row["extracted"],
-                    decided_by=row["decided_by"], cost_ms=row["cost_ms"])
+                    decided_by=row["decided_by"], cost_ms=row["cost_ms"], tokens=row["tokens"],
+                    evidence=tuple(row["evidence"]))
     if len(rows) == 1:
         return StoredGrade(row["id"], result)
     components = {one["component"]: one["value"] for one in rows if one["level"] == "trajectory" and one["component"]}
@@ -115,8 +117,10 @@ def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
             "place": ""}
     yield {**line, "component": "", "status": result.status, "value": result.score, "cost_ms": result.cost_ms,
            "reasons": [_storable(reason) for reason in result.reasons],
-           "extracted": None if result.extracted is None else _storable(result.extracted)}
-    part = {**line, "status": Status.OK, "cost_ms": 0.0, "reasons": []}
+           "extracted": None if result.extracted is None else _storable(result.extracted),
+           "error": error_kind(result.status, result.reasons) or "", "tokens": result.tokens,
+           "evidence": _storable(list(result.evidence))}
+    part = {**line, "status": Status.OK, "cost_ms": 0.0, "reasons": [], "error": "", "tokens": {}, "evidence": []}
     for name, value in result.components.items():
         yield {**part, "component": name, "value": value}
     for position, (call, scores) in enumerate(result.turns.items()):
@@ -127,6 +131,10 @@ def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
                "place": f"{step.call} {step.start} {step.end}"}
 
 
-def _storable(text: str) -> str:
-    """Return a text that Postgres can store: without NUL and without half a surrogate pair."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+def _storable(value: Any) -> Any:
+    """Return a JSON value with texts that Postgres can store: without NUL and without half a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(value, Mapping):
+        return {_storable(name): _storable(inside) for name, inside in value.items()}
+    return [*map(_storable, value)] if isinstance(value, list | tuple) else value

@@ -32,8 +32,11 @@ _LOOK_S = 0.25
 _MAX_LINE = 2**22
 
 
-class StillWaiting(Exception):
-    """No process was free for a sample in time. It has no grade yet; the message says why."""
+class StillWaiting(BaseException):
+    """Nobody was free for a sample in time. It has no grade yet; the message says why.
+
+    It is no Exception, so that no grader takes it for a failure of what it asked for.
+    """
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
 from hone.graders import right_answers
 from hone.graders.contract import Result
+from hone.graders.error_kinds import error_kind
 from hone.graders.right_answers import Ending, Finding
 from hone.graders.sample import Conversation, Reads, Sent, World
 from hone.graders.specs import Spec, spec
@@ -109,7 +110,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
             await asyncio.gather(*pending, return_exceptions=True)
 
     async def _checked(self, grader: Spec, row: dict[str, Any], ending: Ending, turn: Turn) -> Finding:
-        if not grader.pooled:
+        if not grader.pooled and not grader.needs:
             return await asyncio.to_thread(right_answers.checked, grader, row, ending)
         if grader.inner:
             return right_answers.joined([(path, await self._checked(inner, row, ending, turn))
@@ -244,4 +245,6 @@ def _message(result: Result) -> reward_pb2.Grade:
         status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components,
         reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms,
         turns=[reward_pb2.TurnScores(call=call, scores=scores) for call, scores in result.turns.items()],
-        steps=[reward_pb2.StepScore(**asdict(step)) for step in result.steps])
+        steps=[reward_pb2.StepScore(**asdict(step)) for step in result.steps],
+        error=error_kind(result.status, result.reasons) or "", tokens=result.tokens,
+        evidence_json=[json.dumps(one) for one in result.evidence])

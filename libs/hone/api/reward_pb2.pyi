@@ -90,7 +90,7 @@ class GradeStreamResponse(_message.Message):
     def __init__(self, places: _Optional[_Iterable[int]] = ..., grades: _Optional[_Iterable[_Union[Grade, _Mapping]]] = ...) -> None: ...
 
 class Grade(_message.Message):
-    __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms", "turns", "steps")
+    __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms", "turns", "steps", "error", "tokens", "evidence_json")
     class ComponentsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +98,13 @@ class Grade(_message.Message):
         key: str
         value: float
         def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    class TokensEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     GRADE_ID_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +115,9 @@ class Grade(_message.Message):
     COST_MS_FIELD_NUMBER: _ClassVar[int]
     TURNS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_JSON_FIELD_NUMBER: _ClassVar[int]
     grade_id: int
     status: GradeStatus
     score: float
@@ -118,7 +128,10 @@ class Grade(_message.Message):
     cost_ms: float
     turns: _containers.RepeatedCompositeFieldContainer[TurnScores]
     steps: _containers.RepeatedCompositeFieldContainer[StepScore]
-    def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ..., turns: _Optional[_Iterable[_Union[TurnScores, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepScore, _Mapping]]] = ...) -> None: ...
+    error: str
+    tokens: _containers.ScalarMap[str, int]
+    evidence_json: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ..., turns: _Optional[_Iterable[_Union[TurnScores, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepScore, _Mapping]]] = ..., error: _Optional[str] = ..., tokens: _Optional[_Mapping[str, int]] = ..., evidence_json: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TurnScores(_message.Message):
     __slots__ = ("call", "scores")

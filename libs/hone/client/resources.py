@@ -206,6 +206,8 @@ class Grade(Resource):
 
     `level` is trajectory, turn (a score of the call whose number is `place`) or step (of a passage: `place` is the
     number of its call, its first character and the one after its last). `regrade_no` is 0 for what the run learns from.
+    `error` is a kind of docs/graders.md; `tokens` are those that judges used, by model; `evidence` is what judges were
+    asked and answered, and what was run.
     """
 
     id: int
@@ -220,6 +222,9 @@ class Grade(Resource):
     extracted: str | None = None
     decided_by: str
     cost_ms: float
+    error: str = ""
+    tokens: dict[str, int] = {}
+    evidence: list[dict[str, Any]] = []
 
 
 class Trajectory(TrajectoryRow):

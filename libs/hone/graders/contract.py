@@ -205,7 +205,7 @@ class Grader(Generic[P]):
     #                                                                    the graders inside, by path
     turn_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # the same of single calls
     step_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # and of steps inside their texts
-    limit_s: float = 120.0  # seconds that a grade may take where the kind needs a judge or a sandbox
+    limit_s: float = 10.0  # seconds that a grade may take where it waits for judges and programs
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
     right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params

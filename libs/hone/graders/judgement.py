@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, Tools, failure, no_answer
-from hone.graders.questions import Failure, JudgeFailed, Question, Reply
+from hone.graders.error_kinds import ErrorKind
+from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Item, Sample
 from hone.graders.specs import Spec
 from hone.text.reasoning import Unfinished, said
@@ -57,7 +58,7 @@ class _Here:
         return [judged_together(self._spec.inner[path], [sample])[0] for path, sample in asked]
 
     async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
-        return [JudgeFailed(Failure.SERVER, "no judge can be asked here")] * len(questions)
+        return [JudgeFailed(ErrorKind.MODEL_SERVER, "no judge can be asked here")] * len(questions)
 
 
 async def _results(spec: Spec, samples: Sequence[Sample], tools: Tools) -> list[Result]:

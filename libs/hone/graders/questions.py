@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
+
+from hone.graders.error_kinds import ErrorKind
 
 
 @dataclass(frozen=True)
@@ -39,18 +40,10 @@ class Reply:
         return 0 if self.cached else self.prompt_tokens + self.completion_tokens
 
 
-class Failure(StrEnum):
-    """Why there is no verdict, in the words of OpenAI's grader errors."""
-
-    PARSE = "model_grader_parse_error"
-    REFUSAL = "model_grader_refusal_error"
-    SERVER = "model_grader_server_error"
-
-
 class JudgeFailed(Exception):
     """A judge gave no verdict that could be read. The sample is masked."""
 
-    def __init__(self, failure: Failure, detail: str) -> None:
+    def __init__(self, kind: ErrorKind, detail: str) -> None:
         """`detail`: for people, without secrets."""
-        super().__init__(f"{failure}: {detail}")
-        self.failure = failure
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind

@@ -122,6 +122,13 @@ def received(sent: Iterable[Sent]) -> list[Sample]:
         World.model_validate_json(one.world) if one.world else None) for one in sent]
 
 
+def sent_again(sample: Sample) -> Sent:
+    """Return a sample as JSON texts, to be graded by another grader."""
+    return Sent(json.dumps(sample.item), sample.output, sample.truncated,
+                sample.conversation.model_dump_json() if sample.conversation else "",
+                sample.world.model_dump_json() if sample.world else "")
+
+
 Passages = Callable[[str], Iterable[tuple[str, int, int]]]
 """Finds the named parts of a text of the policy: name, first character, the one after the last."""
 

@@ -48,6 +48,11 @@ class Spec:
         return frozenset(need for one in self.all for need in one.grader.needs)
 
     @cached_property
+    def limit_s(self) -> float:
+        """Seconds that a grade may take where it waits: for the slowest of its graders."""
+        return max(one.grader.limit_s for one in self.all)
+
+    @cached_property
     def reads(self) -> frozenset[Reads]:
         """What it reads of a sample, beside the output."""
         return frozenset(read for one in self.all for read in one.grader.reads)

@@ -535,6 +535,9 @@ CREATE TABLE grades (
     extracted   text,
     decided_by  text NOT NULL DEFAULT '',
     cost_ms     double precision NOT NULL DEFAULT 0,
+    error       text NOT NULL DEFAULT '',  -- kind of the error, see docs/graders.md
+    tokens      jsonb NOT NULL DEFAULT '{}', -- that judges used, by model
+    evidence    jsonb NOT NULL DEFAULT '[]', -- what judges were asked and answered, and what was run
     created_at  timestamptz NOT NULL DEFAULT now(),
     UNIQUE (group_id, index, grader_hash, component, level, position, regrade_no),
     CHECK ((value IS NOT NULL) = (status IN ('ok', 'no_answer', 'timeout_candidate'))),

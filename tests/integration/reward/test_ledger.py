@@ -15,7 +15,8 @@ from tests.integration.reward.rows import Run, make_run
 
 RESULT = Result(Status.OK, 0.5, {"format": 1.0, "content": 0.25}, ("a reason", "another"), "5", "rule", 1.5,
                 {"0": {"a": 1.0, "b": -0.5}, "1.0.1": {"a": 0.0}},
-                (Scored("0", 3, 7, "why", 0.5), Scored("", 7, 9, "why", -1.0), Scored("1.0.1", 0, 2, "how", 1.0)))
+                (Scored("0", 3, 7, "why", 0.5), Scored("", 7, 9, "why", -1.0), Scored("1.0.1", 0, 2, "how", 1.0)),
+                tokens={"judge@3": 120}, evidence=({"asked": [{"role": "user", "content": "?"}], "answered": "1"},))
 MASKED = Result(Status.INFRA_ERROR, None, reasons=("ours",), decided_by="infra_error")
 
 

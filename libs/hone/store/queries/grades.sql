@@ -16,7 +16,9 @@ GROUP BY group_id, index
 SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
 
 -- name: of_trajectory
-SELECT id, grader_hash, regrade_no, component, level, place, status, value, reasons, extracted, decided_by, cost_ms FROM grades
+SELECT id, grader_hash, regrade_no, component, level, place, status, value, reasons, extracted, decided_by, cost_ms, error,
+       tokens, evidence
+FROM grades
 WHERE group_id = %(group_id)s AND index = %(index)s
 ORDER BY id
 
@@ -35,7 +37,7 @@ ORDER BY graded.type, graded.component, graded.status
 -- is no grade yet, one row has `own` alone. A plan from the time when tables were empty would join on the id and walk
 -- through both tables for each group. So groups are found by all ids at once, and filtered by run afterwards (OFFSET 0).
 SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.level, t.position, t.place, t.status,
-    t.value, t.reasons, t.extracted, t.decided_by, t.cost_ms
+    t.value, t.reasons, t.extracted, t.decided_by, t.cost_ms, t.tokens, t.evidence
 FROM (
     SELECT coalesce(array_agg(id), '{}') AS groups
     FROM (SELECT id, run_id, tenant_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) OFFSET 0) asked
@@ -51,12 +53,13 @@ WITH held AS (
         SELECT id, run_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) ORDER BY id OFFSET 0 FOR KEY SHARE) asked
     WHERE run_id = %(run_id)s)
 INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, regrade_no, component, level, position,
-                    place, status, value, reasons, extracted, decided_by, cost_ms)
+                    place, status, value, reasons, extracted, decided_by, cost_ms, error, tokens, evidence)
 SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, %(regrade_no)s, component, level, position, place,
-       status, value, reasons, extracted, decided_by, cost_ms
+       status, value, reasons, extracted, decided_by, cost_ms, error, tokens, evidence
 FROM json_to_recordset(%(grades)s::json) AS t (
     group_id bigint, index integer, component text, level text, position integer, place text, status text,
-    value double precision, reasons text[], extracted text, decided_by text, cost_ms double precision)
+    value double precision, reasons text[], extracted text, decided_by text, cost_ms double precision, error text,
+    tokens jsonb, evidence jsonb)
 JOIN held ON held.id = t.group_id
 ORDER BY group_id, index, level, position, component
 ON CONFLICT (group_id, index, grader_hash, component, level, position, regrade_no) DO NOTHING

@@ -1,0 +1,49 @@
+"""What graders of this service may ask for: judges, and other graders wherever those run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from hone.graders.contract import Result
+from hone.graders.error_kinds import ErrorKind
+from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.sample import Sample
+from hone.graders.specs import Spec
+from services.reward.pool import Turn
+
+Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
+"""Grades a sample, wherever its grader runs. It raises StillWaiting alone."""
+
+
+class Judges(Protocol):
+    """Models that answer for the tenant and the run of a turn."""
+
+    async def ask(self, question: Question, turn: Turn) -> Reply:
+        """Return a judge's answer. Raises JudgeFailed, and StillWaiting where its limits leave no place in time."""
+
+
+class NoJudges:
+    """There is nobody to ask."""
+
+    async def ask(self, question: Question, turn: Turn) -> Reply:  # noqa: ARG002
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no judge {question.judge!r} can be asked here")
+
+
+class ServiceTools:
+    """The tools of one grade. What it used is counted to its turn."""
+
+    def __init__(self, spec: Spec, turn: Turn, inner: Inner, judges: Judges) -> None:
+        self._spec, self._turn, self._inner, self._judges = spec, turn, inner, judges
+
+    async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
+        return await asyncio.gather(*(
+            self._inner(self._spec.inner[path], sample, self._turn) for path, sample in asked))
+
+    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+        return await asyncio.gather(*map(self._answer, questions))
+
+    async def _answer(self, question: Question) -> Reply | JudgeFailed:
+        try:
+            return await self._judges.ask(question, self._turn)
+        except JudgeFailed as failed:
+            return failed
