@@ -19,8 +19,6 @@ LONGEST, DEEPEST = 2000, 50
 
 _TOKEN = re.compile(r"\s*(?:((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|([A-Za-z_][A-Za-z0-9_]*)"
                     r"|([-+*/^(),])|(\S))")
-_SLACK = 1e-9
-"""Share by which bounds are widened: exp, log and powers are rounded otherwise inside an interval than at its ends."""
 
 
 class FormulaError(ValueError):
@@ -79,7 +77,7 @@ class Formula:
                 case str():
                     stack.append(of[step])
                 case Applied(operation, count):
-                    stack[-count:] = [_widened(operation.bounds(stack[-count:]))]
+                    stack[-count:] = [_known(operation.bounds(stack[-count:]))]
                 case _:
                     stack.append((step, step))
         return stack[0]
@@ -112,11 +110,8 @@ def _shown(values: list[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-def _widened(bounds: Bounds) -> Bounds:
-    low, high = bounds
-    if math.isnan(low) or math.isnan(high):
-        return EVERYTHING
-    return low - _SLACK * abs(low), high + _SLACK * abs(high)
+def _known(bounds: Bounds) -> Bounds:
+    return EVERYTHING if any(map(math.isnan, bounds)) else bounds
 
 
 class _Parser:

@@ -8,6 +8,8 @@ from itertools import product, starmap
 from hone.graders.contract import Bounds
 
 EVERYTHING: Bounds = (-math.inf, math.inf)
+_SLACK = 1e-15
+"""Share of a value: a few roundings."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ def _beyond(operation: Callable[..., float], *values: float) -> float:
     except (ArithmeticError, ValueError):
         return math.nan
     return math.nan if isinstance(result, complex) else result
+
+
+def _rounded(bounds: Callable[[Sequence[Bounds]], Bounds]) -> Callable[[Sequence[Bounds]], Bounds]:
+    """Return the bounds a little wider: exp, log and powers are rounded otherwise inside an interval than at its ends.
+    """
+    def wider(of: Sequence[Bounds]) -> Bounds:
+        low, high = bounds(of)
+        return low - _SLACK * abs(low), high + _SLACK * abs(high)
+    return wider
 
 
 def _rising(operation: Callable[[float], float]) -> Callable[[Sequence[Bounds]], Bounds]:
@@ -112,7 +123,7 @@ OPERATORS: Mapping[str, Operation] = {
     "-": Operation("-", lambda of: of[0] - of[1], _subtract),
     "*": Operation("*", lambda of: of[0] * of[1], _multiply),
     "/": Operation("/", lambda of: of[0] / of[1], _divide),
-    "^": Operation("^", lambda of: math.pow(of[0], of[1]), _power),
+    "^": Operation("^", lambda of: math.pow(of[0], of[1]), _rounded(_power)),
 }
 FUNCTIONS: Mapping[str, Operation] = {
     "min": Operation("min", min, _ends(min)),
@@ -120,7 +131,7 @@ FUNCTIONS: Mapping[str, Operation] = {
     "abs": _of_one("abs", abs, _absolute),
     "floor": _of_one("floor", _whole(math.floor), _rising(_whole(math.floor))),
     "ceil": _of_one("ceil", _whole(math.ceil), _rising(_whole(math.ceil))),
-    "exp": _of_one("exp", math.exp, _rising(math.exp)),
+    "exp": _of_one("exp", math.exp, _rounded(_rising(math.exp))),
     "sqrt": _of_one("sqrt", math.sqrt, _root),
-    "log": _of_one("log", math.log, _logarithm),
+    "log": _of_one("log", math.log, _rounded(_logarithm)),
 }

@@ -1,11 +1,12 @@
 """The weighted mean of several graders' scores. Each score is also stored by its name, as a part of the reward."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Names, Result, Status, Tools, all_names, with_costs
+from hone.graders import parts
+from hone.graders.contract import Bounds, Grader, GraderParams, Names, Result, Tools, all_names
 from hone.graders.sample import Sample
 from hone.spec.parameters import Strict
 
@@ -39,37 +40,11 @@ async def grade_sample(sample: Sample, params: WeightedParams, tools: Tools) -> 
     """Score sum_k w_k s_k / sum_k w_k over the parts k. The whole has no score where a part has none."""
     results = await tools.graded([(_path(name), sample) for name in params.parts])
     by_name = dict(zip(params.parts, results, strict=True))
-    for name, result in by_name.items():
-        if result.score is None:
-            return with_costs(Result(
-                result.status, None, reasons=(f"{name}: {'; '.join(result.reasons)}",), decided_by=name), results)
-    return _mean(by_name, params)
+    return parts.masked(by_name) or parts.joined(by_name, _weighted(params, parts.scores(by_name)), "weighted")
 
 
 def _path(name: str) -> str:
     return f"parts.{name}.grader"
-
-
-def _mean(results: Mapping[str, Result], params: WeightedParams) -> Result:
-    scores = {name: result.score or 0.0 for name, result in results.items()}
-    score = _weighted(params, scores)
-    answered = any(result.status is not Status.NO_ANSWER for result in results.values())
-    inside = {f"{part}.{name}": value for part, result in results.items() for name, value in result.components.items()}
-    whole = Result(Status.OK if answered else Status.NO_ANSWER, score, components={**inside, **scores},
-                   decided_by="weighted", turns=_turns(results.values()),
-                   steps=tuple(step for result in results.values() for step in result.steps),
-                   reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
-    return with_costs(whole, results.values())
-
-
-def _turns(results: Iterable[Result]) -> dict[str, dict[str, float]]:
-    """Return the turn scores of all parts; those of one name are added."""
-    found: dict[str, dict[str, float]] = {}
-    for number, scores in (turn for result in results for turn in result.turns.items()):
-        own = found.setdefault(number, {})
-        for name, value in scores.items():
-            own[name] = own.get(name, 0.0) + value
-    return found
 
 
 def _weighted(params: WeightedParams, values: Mapping[str, float]) -> float:
@@ -79,8 +54,7 @@ def _weighted(params: WeightedParams, values: Mapping[str, float]) -> float:
 
 def components(params: WeightedParams, of_parts: Mapping[str, Names]) -> Names:
     """Return the parts' names, and those of their own components behind them."""
-    return frozenset(params.parts) | {
-        f"{name}.{inside}" for name in params.parts for inside in of_parts[_path(name)]}
+    return parts.components({name: of_parts[_path(name)] for name in params.parts})
 
 
 def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:

@@ -66,7 +66,7 @@ def test_a_long_chain_needs_no_deep_stack() -> None:
 ])
 def test_bounds(text: str, low: float, high: float) -> None:
     found = parsed(text).bounds({"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    assert found == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+    assert found == pytest.approx((low, high), rel=1e-14, abs=0)
 
 
 def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
