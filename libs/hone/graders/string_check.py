@@ -1,14 +1,14 @@
 """OpenAI's string_check: compares two texts by one of four operations."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from hone.graders.contract import Grader, GraderParams, NoReference, Result, RightOutput, verdict
 from hone.graders.sample import Item
-from hone.graders.templates import Template, of_row, rendered, variables
+from hone.graders.templates import Template, of_row, rendered, whole
 
 OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
     "eq": lambda text, reference: text == reference,
@@ -46,15 +46,14 @@ def right_output(item: Item, params: StringCheckParams) -> RightOutput:
     """Return the reference, as text or in the field of a JSON output, where the whole input is read from the output."""
     if params.operation == "ne":
         raise NoReference("operation ne says which text is wrong, not which is right")
-    read = variables(params.input)
-    if len(read) != 1 or not read[0].startswith("sample.") or params.input.strip("{} ") != read[0]:
+    read = whole(params.input)
+    if read is None or read.root not in ("sample.output_text", "sample.output_json"):
         raise NoReference("the input is not one whole text of the output")
     reference = of_row(params.reference, item)
-    path = read[0].split(".")[2:]
-    return RightOutput(_nested(path, reference) if read[0] != "sample.output_text" else reference)
+    return RightOutput(_nested(read.path, reference) if read.root == "sample.output_json" else reference)
 
 
-def _nested(path: list[str], value: str) -> str:
+def _nested(path: Sequence[str], value: str) -> str:
     """Return JSON in which a path of keys leads to a text."""
     made: Any = value
     for key in reversed(path):

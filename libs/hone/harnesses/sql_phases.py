@@ -27,9 +27,9 @@ from pydantic import Field
 from hone.environments.contract import Message
 from hone.environments.sql_exploration import MALFORMED, PHASES
 from hone.environments.tools import ToolCall
+from hone.environments.written_calls import written_calls
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import Heard, Seat
-from hone.harnesses.written_calls import written_calls
 from hone.spec import strict_json
 from hone.text import reasoning
 

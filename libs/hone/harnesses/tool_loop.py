@@ -20,9 +20,9 @@ from pydantic import Field
 
 from hone.environments.contract import Message
 from hone.environments.tools import ToolCall
+from hone.environments.written_calls import needs_arguments, not_understood, written_calls
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import Heard, Seat, Tools
-from hone.harnesses.written_calls import needs_arguments, not_understood, written_calls
 from hone.text.reasoning import Unfinished, said
 
 

@@ -10,6 +10,7 @@ from hone.algorithms import presets
 from hone.algorithms.slots import READERS, fillings, needs
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
+from hone.graders.variables import Variable
 from hone.resolution import sources
 from hone.spec.problems import Problem, found, one_of
 from hone.spec.run import RunSpec, TaskSource
@@ -115,13 +116,13 @@ def texts(spec: RunSpec) -> list[Problem]:
     return problems
 
 
-def _variable(variable: str, fields: set[str] | None, at: str) -> list[Problem]:
-    root, _, rest = variable.partition(".")
-    if root != "item":
-        return [Problem(at, found(variable), "variables under item: the text is put in before anything is sampled")]
-    if fields is None or rest.split(".")[0] in fields:
+def _variable(variable: Variable, fields: set[str] | None, at: str) -> list[Problem]:
+    if variable.root != "item":
+        return [Problem(at, found(str(variable)),
+                        "variables under item: the text is put in before anything is sampled")]
+    if fields is None or variable.path[0] in fields:
         return []
-    return [Problem(at, found(variable), one_of(variable, (f"item.{name}" for name in fields)))]
+    return [Problem(at, found(str(variable)), one_of(str(variable), (f"item.{name}" for name in fields)))]
 
 
 def _fields(source: TaskSource) -> set[str] | None:

@@ -1,7 +1,5 @@
 """Resolves the names in a spec: its models, versions, runs and datasets must exist and fit together."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,7 +32,6 @@ class DataFindings(Protocol):
 
 
 _TEACHER = "roles.teacher.model"
-_ITEM = re.compile(r"\{\{\s*item\.(\w+)")
 
 
 @dataclass(frozen=True)
@@ -238,12 +235,28 @@ def columns(spec: RunSpec, trained: bool) -> set[str]:
 
 def _context_columns(spec: RunSpec) -> set[str]:
     texts = (context.text for context in spec.contexts.privileged)
-    return {variable.split(".")[1] for text in texts for variable in templates.variables(text)}
+    return {column for text in texts for column in templates.columns(text)}
 
 
 def grader_columns(grader: Mapping[str, Any]) -> set[str]:
     """Return the keys of a row that a grader's templates read, with the templates of its defaults."""
-    return set(_ITEM.findall(json.dumps(specs.checked(grader).params.model_dump())))
+    return set().union(*map(_columns, _texts(specs.checked(grader).params.model_dump())))
+
+
+def _columns(text: str) -> set[str]:
+    try:
+        return templates.columns(text)
+    except ValueError:  # a text that is no template
+        return set()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inside in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inside)
 
 
 async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base | Problem:

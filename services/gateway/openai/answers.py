@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from hone import ids
 from hone.api import trajectory_pb2
+from hone.environments.written_calls import WrittenCall
 from hone.text import streaming
 from hone.text.model_text import ModelText
-from services.gateway.openai.tool_calls import WrittenCall
 
 Object = dict[str, Any]
 """An object of OpenAI's protocol."""

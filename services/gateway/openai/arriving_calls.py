@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hone.environments.written_calls import WrittenCall
 from hone.text.reasoning import Unfinished, answer_start
-from services.gateway.openai.tool_calls import WrittenCall
 
 _MARK = "<tool_call>"
 _BEGIN = re.compile(r'<tool_call>\s*\{\s*"name"\s*:\s*("[^"\\]+")\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)')

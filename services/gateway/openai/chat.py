@@ -7,9 +7,10 @@ from typing import Protocol
 
 from hone import ids
 from hone.api import inference_pb2, trajectory_pb2
+from hone.environments.written_calls import content_and_calls
 from hone.text.streaming import TextStream
 from services.gateway.middleware.errors import Away
-from services.gateway.openai import answers, guides, prompts, streams, tool_calls
+from services.gateway.openai import answers, guides, prompts, streams
 from services.gateway.openai.answers import Head, Object, Sample
 from services.gateway.openai.asking import Asked, broken
 from services.gateway.openai.calls import now
@@ -94,7 +95,7 @@ async def whole(chat: Chat) -> Object:
 
 
 def _choice(chat: Chat, sample: Sample) -> Object:
-    content, calls = tool_calls.read(chat.begun + sample.text, chat.tools) if chat.tools else (sample.text, [])
+    content, calls = content_and_calls(chat.begun + sample.text, chat.tools) if chat.tools else (sample.text, [])
     calls = calls[:1] if chat.body.parallel_tool_calls is False else calls
     logprobs = streams.piece_logprobs(chat.asked.reader, sample, chat.prompt_ids, chat.top)
     return {**answers.chat_choice(sample, content, calls, logprobs),

@@ -8,11 +8,11 @@ from typing import Any
 from hone import ids
 from hone.api import inference_pb2, trajectory_pb2
 from hone.text.abilities import needed
+from hone.text.conversation import Tools
 from hone.text.model_text import ModelText
 from services.gateway.openai.names import AskedModel
 from services.gateway.openai.refusals import too_long, wrong
 from services.gateway.openai.requests import ChatRequest, CompletionRequest, NamedTool
-from services.gateway.openai.tool_calls import Tools
 
 _DEFAULT_TOKENS = 16
 _NO_PARAMETERS = {"type": "object", "properties": {}}

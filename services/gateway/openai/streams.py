@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
+from hone.text.conversation import Tools
 from hone.text.model_text import ModelText
 from services.gateway.middleware import errors, openai_errors
 from services.gateway.openai.answers import (
@@ -21,7 +22,7 @@ from services.gateway.openai.answers import (
     usage,
 )
 from services.gateway.openai.arriving_calls import ArrivingCalls, CallPiece
-from services.gateway.openai.tool_calls import SpokenPieces, Tools
+from services.gateway.openai.tool_calls import SpokenPieces
 
 DONE = "data: [DONE]\n\n"
 KEEP_ALIVE = ": keep-alive\n\n"

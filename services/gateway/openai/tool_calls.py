@@ -1,80 +1,9 @@
-"""Tool calls in answers, in the order and with the arguments that the model wrote."""
+"""The content of an answer while it arrives, apart from the tool calls in it."""
 
-import json
-import re
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from hone.environments.written_calls import MARKS, WrittenCall, content_and_calls
+from hone.text.conversation import Tools
 
-from hone.harnesses.written_calls import written_calls
-from hone.text.reasoning import Unfinished, answer_start
-
-MARKS = ("<tool_call>", "<|python_tag|>", "[TOOL_CALLS]")
-"""Texts with which calls begin."""
 _BARE = ("{", "[", "```")
-_NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
-_ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*|(?<=\[ARGS\])')
-Tools = Sequence[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class WrittenCall:
-    """A call of a function; `arguments` is the text that the model wrote, which may be no JSON."""
-
-    name: str
-    arguments: str
-
-
-def read(text: str, tools: Tools) -> tuple[str, list[WrittenCall]]:
-    """Return the content of an answer without its tool calls, and the calls. What was only thought is no call."""
-    try:
-        start = answer_start(text)
-    except Unfinished:
-        return text, []
-    answer = text[start:]
-    calls = list(_calls(answer, tools)) if tools else []
-    if not calls:
-        return text, []
-    begins = [place for mark in MARKS if (place := answer.find(mark)) >= 0]
-    return text[:start + min(begins, default=0)].rstrip(), calls
-
-
-def _calls(answer: str, tools: Tools) -> list[WrittenCall]:
-    found, place = list[WrittenCall](), 0
-    for call in written_calls(answer, [*tools]):
-        if call.tool is None:
-            named = _NAME.search(call.arguments["text"])
-            if named is None:
-                return found  # it is no call, or one that was cut before its name; alone, the text stays as it is
-            found.append(WrittenCall(named[1], _malformed(call.arguments["text"], named.end())))
-            continue
-        text, place = _as_written(answer, place, call.arguments)
-        found.append(WrittenCall(call.tool, text))
-    return found
-
-
-def _as_written(answer: str, place: int, arguments: dict[str, Any]) -> tuple[str, int]:
-    """Return the text of the next arguments and where it ends; their JSON where the text says something else."""
-    begin = _ARGUMENTS.search(answer, place)
-    if begin is not None:
-        try:
-            value, end = json.JSONDecoder().raw_decode(answer, begin.end())
-        except ValueError:
-            value, end = None, begin.end()
-        if value == arguments:
-            return answer[begin.end():end], end
-        place = end
-    return json.dumps(arguments), place
-
-
-def _malformed(text: str, place: int) -> str:
-    """Return what stands for the arguments in a call that is no JSON, or was cut before its end."""
-    begin = _ARGUMENTS.search(text, place)
-    if begin is not None:
-        with suppress(ValueError):
-            return text[begin.end():json.JSONDecoder().raw_decode(text, begin.end())[1]]
-    return text[begin.end():].strip().removesuffix("}").rstrip() if begin else text[place:].strip(" ,}\n")
 
 
 class SpokenPieces:
@@ -100,7 +29,7 @@ class SpokenPieces:
 
     def finish(self) -> tuple[str, list[WrittenCall]]:
         """Return the rest of the content, and the calls."""
-        content, calls = read(self._text, self._tools) if self._tools else ("", [])
+        content, calls = content_and_calls(self._text, self._tools) if self._tools else ("", [])
         return content[self._sent:], calls
 
     def _until(self, end: int) -> str:

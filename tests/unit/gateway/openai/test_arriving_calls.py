@@ -2,8 +2,8 @@
 
 import pytest
 
+from hone.environments.written_calls import WrittenCall, content_and_calls
 from services.gateway.openai.arriving_calls import ArrivingCalls, CallPiece
-from services.gateway.openai.tool_calls import WrittenCall, read
 from tests.unit.gateway.openai.test_tool_calls import HERMES, SECOND, TOOLS
 
 _NESTED = '<tool_call>{"name": "add", "arguments": {"x": "}\\"{[", "y": [{}]}}</tool_call>'
@@ -27,7 +27,7 @@ def test_joined_they_are_the_calls_of_the_whole(text: str, size: int) -> None:
     arriving, pieces = ArrivingCalls(), list[CallPiece]()
     for end in range(size, len(text) + size, size):
         pieces += arriving.push(text[:end])
-    calls = read(text, TOOLS)[1]
+    calls = content_and_calls(text, TOOLS)[1]
     assert joined(pieces + arriving.rest(calls)) == calls
 
 
@@ -41,4 +41,5 @@ def test_the_name_comes_first_and_arguments_follow_as_they_are_written() -> None
 def test_one_call_is_given_where_no_more_are_wanted() -> None:
     arriving = ArrivingCalls(1)
     pieces = arriving.push(HERMES + SECOND)
-    assert joined(pieces + arriving.rest(read(HERMES + SECOND, TOOLS)[1])) == [WrittenCall("add", '{"x":  1}')]
+    calls = content_and_calls(HERMES + SECOND, TOOLS)[1]
+    assert joined(pieces + arriving.rest(calls)) == [WrittenCall("add", '{"x":  1}')]

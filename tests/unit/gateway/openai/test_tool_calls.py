@@ -2,7 +2,8 @@
 
 import pytest
 
-from services.gateway.openai.tool_calls import SpokenPieces, WrittenCall, read
+from hone.environments.written_calls import WrittenCall, content_and_calls
+from services.gateway.openai.tool_calls import SpokenPieces
 
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
     "type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}} for name in ("add", "look")]
@@ -24,7 +25,7 @@ SECOND = '<tool_call>{"name": "look", "arguments": {"x": 2}}</tool_call>'
     ('{"name": "unknown", "arguments": {"x": 1}}', '{"name": "unknown", "arguments": {"x": 1}}', []),
 ])
 def test_calls_are_read_whole_and_in_pieces(text: str, content: str, calls: list[WrittenCall]) -> None:
-    assert read(text, TOOLS) == (content, calls)
+    assert content_and_calls(text, TOOLS) == (content, calls)
     for size in (1, 3, len(text)):
         pieces = SpokenPieces(TOOLS)
         said = "".join(pieces.push(text[start:start + size]) for start in range(0, len(text), size))
