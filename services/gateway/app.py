@@ -82,7 +82,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(LateBodies),
             Middleware(ProblemResponses),
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
-            Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
+            Middleware(Authentication, database=database, open_paths=OPEN_PATHS, stack_token=settings.stack_token),
             Middleware(Methods),
             Middleware(Permission),
             Middleware(TenantShare, most=settings.tenant_requests),

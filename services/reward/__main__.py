@@ -1,5 +1,6 @@
 """`python -m services.reward`: grade samples until SIGTERM."""
 
+import httpx
 import uvloop
 
 from hone.api import reward_pb2, reward_pb2_grpc
@@ -11,6 +12,7 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.reward.grading import Grading
+from services.reward.judges.asking import AskedJudges
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.service import Reward
@@ -21,8 +23,9 @@ SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
+    client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None)
     await database.open()
-    reward = Reward(Grading(pool), Ledger(database), chosen.tenant_samples)
+    reward = Reward(Grading(pool, AskedJudges(chosen, database, client)), Ledger(database), chosen.tenant_samples)
     try:
         await serve(
             chosen.addresses.reward, SERVICE, chosen.stack_token,
@@ -30,6 +33,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
             memory)
     finally:
         await pool.close()
+        await client.aclose()
         await database.close()
 
 

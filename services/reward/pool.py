@@ -46,6 +46,7 @@ class Turn:
     run: str = ""
     wait_s: float = WAIT_S
     tenant: str = ""
+    key: str = ""  # that its use is counted to; empty: the one that requested the run
 
     @property
     def owner(self) -> Owner:

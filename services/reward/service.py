@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -141,7 +141,7 @@ def _turn(tenant_id: str, run: str, context: Any) -> Turn:
 
 def _by_hand(context: Any) -> Turn:
     tenant_id = _tenant(context)
-    return _turn(tenant_id, f"by hand/{tenant_id}", context)
+    return replace(_turn(tenant_id, f"by hand/{tenant_id}", context), key=_key(context))
 
 
 def _key(context: Any) -> str:

@@ -9,7 +9,8 @@ from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Sample
 from hone.graders.specs import Spec
-from services.reward.pool import Turn
+from hone.rpc.errors import NotReady
+from services.reward.pool import StillWaiting, Turn
 
 Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
 """Grades a sample, wherever its grader runs. It raises StillWaiting alone."""
@@ -19,7 +20,7 @@ class Judges(Protocol):
     """Models that answer for the tenant and the run of a turn."""
 
     async def ask(self, question: Question, turn: Turn) -> Reply:
-        """Return a judge's answer. Raises JudgeFailed, and StillWaiting where its limits leave no place in time."""
+        """Return a judge's answer. Raises JudgeFailed, StillWaiting where its limits leave no place, and NotReady."""
 
 
 class NoJudges:
@@ -47,3 +48,5 @@ class ServiceTools:
             return await self._judges.ask(question, self._turn)
         except JudgeFailed as failed:
             return failed
+        except NotReady as away:
+            raise StillWaiting(str(away)) from away

@@ -544,6 +544,49 @@ CREATE TABLE grades (
     CHECK (value IS NULL OR (value > '-Infinity' AND value < 'Infinity'))
 );
 
+-- Secrets of a tenant, such as the keys of other services. Nobody can read one through the gateway.
+CREATE TABLE secrets (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    sealed      bytea NOT NULL,          -- encrypted by a key that is not in the database, see hone.sealing
+    updated_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Endpoints that graders ask as judges, by the name under which graders ask them.
+CREATE TABLE judges (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    url         text NOT NULL,
+    model       text NOT NULL,           -- as the endpoint names it
+    secret      text,                    -- name of the secret that holds its key; null: it needs none
+    terms       jsonb NOT NULL,          -- timeout, attempts, limits and prices, see hone.client.judge_resources
+    updated_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- What judges answered, by the hash of the whole question, so that equal questions get one answer.
+CREATE TABLE judge_answers (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    hash        bytea NOT NULL,
+    judge       text NOT NULL,
+    reply       jsonb NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, hash)
+);
+CREATE INDEX judge_answers_by_age ON judge_answers (created_at);
+
+-- What the judges of a run used so far; limits of a judge hold for each run.
+CREATE TABLE judge_spending (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    run_id      text NOT NULL,
+    judge       text NOT NULL,
+    answers     bigint NOT NULL DEFAULT 0,
+    tokens      bigint NOT NULL DEFAULT 0,
+    cost        double precision NOT NULL DEFAULT 0,
+    PRIMARY KEY (run_id, judge)
+);
+
 -- Finished calls of an open group, for the next worker that claims it. No foreign key, as of trajectories.
 CREATE TABLE journal (
     group_id    bigint NOT NULL,
@@ -898,9 +941,11 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
-    operations, events, outcomes, routes, feedback TO hone_gateway;
+    operations, events, outcomes, routes, feedback, judges TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
+GRANT SELECT (tenant_id, name, updated_at), INSERT, UPDATE, DELETE ON secrets TO hone_gateway;
+GRANT SELECT ON judge_spending TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT INSERT ON collections, collection_items TO hone_gateway;
@@ -922,7 +967,7 @@ BEGIN
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
-                             'decisions', 'feedback'] LOOP
+                             'decisions', 'feedback', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

@@ -25,6 +25,10 @@ GROUPS_FAILED = Counter("hone_groups_failed", "Attempts at a group that failed i
 CLAIMS_LOST = Counter("hone_claims_lost", "Claims of this rollout worker that expired.")
 GRADING_SECONDS = Counter("hone_grading_seconds", "Seconds of the processes of this reward service's symbolic graders.")
 GRADES_WAITING = Gauge("hone_grades_waiting", "Samples that wait for a process of this reward service.")
+JUDGE_QUESTIONS = Counter("hone_judge_questions", "Questions of this reward service's graders to judges, by outcome: "
+                          "answered, known (answered before) or failed.", ("outcome",))
+JUDGE_SECONDS = Histogram("hone_judge_seconds", "Seconds of a question to a judge, with repeated attempts.",
+                          buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300))
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
 ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
 DISK_FREE = Gauge("hone_disk_free_bytes", "Bytes left on a disk that this process writes to.", ("directory",))
@@ -37,8 +41,8 @@ PROBE_GAP = Gauge(
     "hone_probe_gap_nats", "Difference between this engine's and the trainer's log-probs of the probe, for the "
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
-                   GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, UNITS_COMMITTED, ORPHANS_COLLECTED,
-                   DISK_FREE, DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
+                   GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, JUDGE_QUESTIONS, JUDGE_SECONDS,
+                   UNITS_COMMITTED, ORPHANS_COLLECTED, DISK_FREE, DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hone import keys
+from hone import keys, passes
 from hone.spec.problems import Problem
 from hone.store.database import AsyncDatabase
 from hone.store.key_uses import KeyUses
@@ -14,18 +14,26 @@ from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Unauthenticated
 from services.gateway.middleware.tenancy import TenantSession
 
+ASKED = ("/v1/chat/completions", "/v1/models/")
+"""Paths at which other services of the stack ask models."""
+
 
 class Authentication:
     """Sets `request.state.session` from `Authorization: Bearer` or `X-API-Key`; `open_paths` need no key."""
 
-    def __init__(self, app: ASGIApp, database: AsyncDatabase, open_paths: Collection[str]) -> None:
-        self._app, self._database, self._open = app, database, open_paths
+    def __init__(self, app: ASGIApp, database: AsyncDatabase, open_paths: Collection[str], stack_token: str) -> None:
+        """A pass that is made of the `stack_token` opens `ASKED` alone."""
+        self._app, self._database, self._open, self._stack_token = app, database, open_paths, stack_token
         self._uses = KeyUses(database)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self._open:
-            session = await self._session(_secret(Headers(scope=scope)))
-            await self._uses.note(session.tenant_id, session.key_id)
+            secret = _secret(Headers(scope=scope))
+            if secret.startswith(passes.PREFIX):
+                session = self._of_service(secret, scope["path"])
+            else:
+                session = await self._session(secret)
+                await self._uses.note(session.tenant_id, session.key_id)
             scope["state"]["session"] = replace(session, audited=AuditedRequest(scope))
         await self._app(scope, receive, send)
 
@@ -35,6 +43,14 @@ class Authentication:
             raise Unauthenticated([Problem("Authorization", f"a key {_beginning(secret)}", "a key that is in use")])
         return TenantSession(holder["tenant_id"], holder["id"], holder["name"], holder["scopes"], holder["operator"],
                              self._database)
+
+
+    def _of_service(self, secret: str, path: str) -> TenantSession:
+        """Return the session of another service of the stack. Raises Unauthenticated."""
+        holder = passes.read(self._stack_token, secret)
+        if holder is None or not path.startswith(ASKED):
+            raise Unauthenticated([Problem("Authorization", "a pass", "a key that is in use")])
+        return TenantSession(holder.tenant_id, holder.key_id, "a service of the stack", ("run",), False, self._database)
 
 
 def _secret(headers: Headers) -> str:

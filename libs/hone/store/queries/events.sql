@@ -16,6 +16,13 @@ SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s
 WHERE EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(warning)s AND data ->> 'of' = %(of)s)
     AND NOT EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(kind)s AND data ->> 'of' = %(of)s)
 
+-- name: add_of_judge
+-- Once for each run and judge.
+INSERT INTO events (tenant_id, run_id, kind, message, data)
+SELECT r.tenant_id, r.id, 'judge.failed', %(message)s, jsonb_build_object('of', %(judge)s::text) FROM runs r
+WHERE r.id = %(run_id)s AND NOT EXISTS (
+    SELECT FROM events e WHERE e.run_id = r.id AND e.kind = 'judge.failed' AND e.data ->> 'of' = %(judge)s)
+
 -- name: add_bad_rows
 INSERT INTO events (tenant_id, run_id, kind, message)
 SELECT %(tenant_id)s, %(run_id)s, 'bad_rows', %(message)s

@@ -1,0 +1,85 @@
+"""The resources of judges: endpoints that graders ask, the secrets that they need, and what they used."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from hone.client.resources import Resource
+
+JUDGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,99}$"
+SECRET_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+
+
+def _web_address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("expected http:// or https://, a host, and the path before /chat/completions")
+    if parts.username or parts.password:
+        raise ValueError("expected an address without a password: name a secret instead")
+    return url.rstrip("/")
+
+
+class JudgeTerms(BaseModel):
+    """How an endpoint is asked, and how much. A limit of 0 is none. Limits in time are those of each reward process."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    timeout_s: float = Field(60.0, gt=0, le=600, description="Seconds that an attempt may take.")
+    attempts: int = Field(
+        3, ge=1, le=10, description="Attempts at a question that the endpoint answers with 408, 409, 425, 429 or 5xx, "
+        "or not at all, with pauses of 1 s to 8 s, or as long as the endpoint says.")
+    at_once: int = Field(16, ge=1, le=1024, description="Questions in progress.")
+    per_minute: int = Field(0, ge=0, le=1_000_000, description="Questions a minute.")
+    answers: Literal["json_schema", "json_object", "text"] = Field(
+        "json_schema", description="How the endpoint is asked for JSON, where a grader needs it: by the schema, as "
+        "some object, or in the prompt's words alone.")
+    length: Literal["max_tokens", "max_completion_tokens"] = Field(
+        "max_tokens", description="What the endpoint calls the most tokens of an answer.")
+    seeds: bool = Field(True, description="Whether the endpoint is sent a seed.")
+    prompt_price: float = Field(0.0, ge=0, le=1e9, description="Price of a million tokens of prompts.")
+    completion_price: float = Field(0.0, ge=0, le=1e9, description="Price of a million tokens of answers.")
+    run_tokens: int = Field(0, ge=0, description="Tokens that a run may use.")
+    run_cost: float = Field(0.0, ge=0, le=1e12, description="What the answers of a run may cost.")
+
+
+class WantedJudge(BaseModel):
+    """An endpoint with OpenAI's chat completions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_web_address)] = Field(
+        description="Address before /chat/completions, usually with /v1 at its end.")
+    model: Annotated[str, StringConstraints(min_length=1, max_length=300)] = Field(
+        description="Model, as the endpoint names it.")
+    secret: Annotated[str, StringConstraints(pattern=SECRET_NAME)] | None = Field(
+        None, description="Name of the secret with the endpoint's key; null: it needs none.")
+    terms: JudgeTerms = Field(default_factory=JudgeTerms, description="How it is asked, and how much.")
+
+
+class Judge(Resource):
+    """A judge that was set. Graders ask it by its name."""
+
+    name: str
+    url: str
+    model: str
+    secret: str | None = None
+    terms: JudgeTerms
+    updated_at: datetime
+
+
+class Secret(Resource):
+    """A secret that was set. Nobody can read its value."""
+
+    name: str
+    updated_at: datetime
+
+
+class JudgeSpending(Resource):
+    """What the answers of one judge of a run used so far; those that were known already cost nothing."""
+
+    judge: str
+    answers: int
+    tokens: int
+    cost: float

@@ -1,0 +1,59 @@
+-- Endpoints that graders ask, their secrets, and what they answered.
+
+-- name: page
+SELECT name, url, model, secret, terms, updated_at FROM judges
+WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR name > %(after)s) ORDER BY name LIMIT %(limit)s
+
+-- name: one
+SELECT name, url, model, secret, terms, updated_at FROM judges WHERE tenant_id = %(tenant_id)s AND name = %(name)s
+
+-- name: put
+INSERT INTO judges (tenant_id, name, url, model, secret, terms)
+VALUES (%(tenant_id)s, %(name)s, %(url)s, %(model)s, %(secret)s, %(terms)s)
+ON CONFLICT (tenant_id, name) DO UPDATE SET url = excluded.url, model = excluded.model, secret = excluded.secret,
+    terms = excluded.terms, updated_at = now()
+RETURNING name, url, model, secret, terms, updated_at, xmax = 0 AS new
+
+-- name: delete
+DELETE FROM judges WHERE tenant_id = %(tenant_id)s AND name = %(name)s
+RETURNING name, url, model, secret, terms, updated_at
+
+-- name: secrets
+SELECT name, updated_at FROM secrets
+WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR name > %(after)s) ORDER BY name LIMIT %(limit)s
+
+-- name: put_secret
+INSERT INTO secrets (tenant_id, name, sealed) VALUES (%(tenant_id)s, %(name)s, %(sealed)s)
+ON CONFLICT (tenant_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = now()
+RETURNING name, updated_at
+
+-- name: delete_secret
+DELETE FROM secrets WHERE tenant_id = %(tenant_id)s AND name = %(name)s RETURNING name, updated_at
+
+-- name: asked
+-- A judge with its sealed secret; the secret's name alone where nobody set it.
+SELECT j.name, j.url, j.model, j.secret, j.terms, s.sealed FROM judges j
+LEFT JOIN secrets s ON s.tenant_id = j.tenant_id AND s.name = j.secret
+WHERE j.tenant_id = %(tenant_id)s AND j.name = %(name)s
+
+-- name: answer
+SELECT reply FROM judge_answers WHERE tenant_id = %(tenant_id)s AND hash = %(hash)s
+
+-- name: keep_answer
+INSERT INTO judge_answers (tenant_id, hash, judge, reply) VALUES (%(tenant_id)s, %(hash)s, %(judge)s, %(reply)s)
+ON CONFLICT (tenant_id, hash) DO NOTHING
+
+-- name: spent
+SELECT tokens, cost FROM judge_spending WHERE run_id = %(run_id)s AND judge = %(judge)s
+
+-- name: spend
+INSERT INTO judge_spending (tenant_id, run_id, judge, answers, tokens, cost)
+SELECT r.tenant_id, r.id, %(judge)s, 1, %(tokens)s, %(cost)s FROM runs r WHERE r.id = %(run_id)s
+ON CONFLICT (run_id, judge) DO UPDATE SET answers = judge_spending.answers + 1,
+    tokens = judge_spending.tokens + excluded.tokens, cost = judge_spending.cost + excluded.cost
+
+-- name: spending
+SELECT judge, answers, tokens, cost FROM judge_spending WHERE run_id = %(run_id)s ORDER BY judge
+
+-- name: key_of_run
+SELECT key_id FROM runs WHERE id = %(run_id)s AND tenant_id = %(tenant_id)s

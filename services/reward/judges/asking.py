@@ -1,0 +1,127 @@
+"""Judges for graders: known answers first, then the limits of the run and of the judge, then the endpoint."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import httpx
+from psycopg.types.json import Jsonb
+
+from hone.client.judge_resources import JudgeTerms
+from hone.graders.error_kinds import ErrorKind
+from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.rpc import outage
+from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase
+from hone.telemetry import metrics
+from services.reward.judges.directory import Directory, Named
+from services.reward.judges.endpoint import answer
+from services.reward.judges.places import Places
+from services.reward.pool import Turn
+
+
+class AskedJudges:
+    """Asks judges. Equal questions to what is known to be the same judge get one answer, also at the same moment."""
+
+    def __init__(self, settings: Settings, database: AsyncDatabase, client: httpx.AsyncClient) -> None:
+        self._database, self._client = database, client
+        self._directory = Directory(settings, database, client)
+        self._places = dict[tuple[str, str], Places]()
+        self._asking = dict[tuple[str, bytes], asyncio.Task[Reply]]()
+
+    async def ask(self, question: Question, turn: Turn) -> Reply:
+        """Return a judge's answer. Raises JudgeFailed, StillWaiting, and NotReady while the database is away."""
+        try:
+            reply = await self._known_or_asked(question, turn)
+        except JudgeFailed as failed:
+            metrics.JUDGE_QUESTIONS.labels("failed").inc()
+            await self._report(question.judge, failed, turn)
+            raise
+        metrics.JUDGE_QUESTIONS.labels("known" if reply.cached else "answered").inc()
+        return reply
+
+    async def _known_or_asked(self, question: Question, turn: Turn) -> Reply:
+        judge = await self._directory.find(question.judge, turn)
+        if judge.pinned is None:
+            return await self._ask(judge, question, turn)
+        digest = _digest(judge.pinned, question)
+        with outage.reported():
+            known = await self._database.one("judges.answer", tenant_id=turn.tenant, hash=digest)
+        if known is not None:
+            return replace(Reply(**known["reply"]), cached=True)
+        key, first = (turn.tenant, digest), (turn.tenant, digest) not in self._asking
+        if first:
+            self._asking[key] = asyncio.create_task(self._ask_and_keep(key, judge, question, turn))
+            self._asking[key].add_done_callback(lambda task: self._forget(key, task))
+        reply = await asyncio.shield(self._asking[key])  # it goes on, and is kept, where its caller goes away
+        return reply if first else replace(reply, cached=True)
+
+    async def _ask_and_keep(self, key: tuple[str, bytes], judge: Named, question: Question, turn: Turn) -> Reply:
+        reply = await self._ask(judge, question, turn)
+        with outage.reported():
+            await self._database.run("judges.keep_answer", tenant_id=key[0], hash=key[1], judge=judge.name,
+                                     reply=Jsonb(asdict(reply)))
+        return reply
+
+    def _forget(self, key: tuple[str, bytes], task: asyncio.Task[Reply]) -> None:
+        del self._asking[key]
+        if not task.cancelled():
+            task.exception()  # whoever still waits has it
+
+    async def _ask(self, judge: Named, question: Question, turn: Turn) -> Reply:
+        terms = judge.endpoint.terms
+        await self._expect_some_left(judge, turn)
+        places = self._places.setdefault((turn.tenant, judge.name), Places())
+        async with places.one(terms, turn), _timed():
+            reply = await answer(self._client, judge.endpoint, question)
+        with outage.reported():
+            await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
+                                     cost=_cost(terms, reply))
+        return reply
+
+    async def _expect_some_left(self, judge: Named, turn: Turn) -> None:
+        """Raise JudgeFailed where the run has spent what the judge's terms allow it."""
+        terms = judge.endpoint.terms
+        if not terms.run_tokens and not terms.run_cost:
+            return
+        with outage.reported():
+            spent = await self._database.one("judges.spent", run_id=turn.run, judge=judge.name)
+        if spent and terms.run_tokens and spent["tokens"] >= terms.run_tokens:
+            raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the run has used its {terms.run_tokens} tokens of the judge "
+                              f"{judge.name} (run_tokens)")
+        if spent and terms.run_cost and spent["cost"] >= terms.run_cost:
+            raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the run has spent its {terms.run_cost:g} on the judge "
+                              f"{judge.name} (run_cost)")
+
+    async def _report(self, name: str, failed: JudgeFailed, turn: Turn) -> None:
+        """Tell the run, once, that a judge fails: its samples are masked, and it goes on."""
+        with outage.reported():
+            await self._database.run(
+                "events.add_of_judge", run_id=turn.run, judge=name,
+                message=f"judge {name}: {failed}. Samples without a verdict are masked.")
+
+
+def _digest(pinned: str, question: Question) -> bytes:
+    return hashlib.sha256(json.dumps([pinned, asdict(question)], sort_keys=True, default=_plain).encode()).digest()
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value)
+
+
+def _cost(terms: JudgeTerms, reply: Reply) -> float:
+    return (terms.prompt_price * reply.prompt_tokens + terms.completion_price * reply.completion_tokens) / 1e6
+
+
+@asynccontextmanager
+async def _timed() -> AsyncIterator[None]:
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        metrics.JUDGE_SECONDS.observe(time.perf_counter() - began)
