@@ -10,8 +10,8 @@ from hone.graders.judge_messages import answer_of, asked, evidence, is_opener
 from hone.graders.sample import Sample
 from hone.graders.score_model import JudgedParams
 
-_INSTRUCTIONS = """Answer with a JSON object of two fields. "steps": your reasons, a list of texts. Then "result": one of \
-these labels, letter by letter: {labels}."""
+_INSTRUCTIONS = """Answer with a JSON object of two fields. "steps": your reasons, a list of texts. Then "result": one \
+of these labels, letter by letter: {labels}."""
 
 
 class LabelModelParams(JudgedParams):
@@ -38,7 +38,8 @@ async def grade_sample(sample: Sample, params: LabelModelParams, tools: Tools) -
     answer = answer_of(sample)
     if is_opener(answer, params.least_characters):
         return Result(Status.OK, 0.0, extracted=answer, decided_by="opener", reasons=("the answer is an opener",))
-    messages = asked(params.input, sample.item, answer, _INSTRUCTIONS.format(labels=", ".join(params.labels)), params.fence)
+    instructions = _INSTRUCTIONS.format(labels=", ".join(params.labels))
+    messages = asked(params.input, sample.item, answer, instructions, params.fence)
     schema = {"type": "object", "properties": {
         "steps": {"type": "array", "items": {"type": "string"}}, "result": {"enum": params.labels}},
         "required": ["steps", "result"], "additionalProperties": False}

@@ -81,4 +81,5 @@ def bounds(params: ScoreModelParams, of_inner: Mapping[str, Bounds]) -> Bounds: 
     return params.range[0], params.range[1]
 
 
-GRADER = Grader(ScoreModelParams, grade_sample=grade_sample, bounds=bounds, needs=frozenset({Needs.JUDGE}), limit_s=120.0)
+GRADER = Grader(ScoreModelParams, grade_sample=grade_sample, bounds=bounds, needs=frozenset({Needs.JUDGE}),
+                 limit_s=120.0)

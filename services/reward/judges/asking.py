@@ -75,9 +75,9 @@ class AskedJudges:
 
     async def _ask(self, judge: Named, question: Question, turn: Turn) -> Reply:
         terms = judge.endpoint.terms
-        await self._expect_some_left(judge, turn)
         places = self._places.setdefault((turn.tenant, judge.name), Places())
         async with places.one(terms, turn), _timed():
+            await self._expect_some_left(judge, turn)
             reply = await answer(self._client, judge.endpoint, question)
         with outage.reported():
             await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,

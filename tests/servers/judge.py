@@ -1,0 +1,102 @@
+"""An OpenAI-compatible judge over HTTP, which answers by what stands in the question: `JUDGE: number 0.5`."""
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "the key of the judge"
+_ORDER = re.compile(r"JUDGE: ([a-z0-9 .]+)")
+
+
+@dataclass
+class ScriptedJudge:
+    """Where it listens, and what it was asked."""
+
+    url: str
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    attempts: Counter[str] = field(default_factory=Counter)  # by order
+    stall_s: float = 1.0
+    at_once: int = 0
+    most_at_once: int = 0
+
+
+@contextmanager
+def listening() -> Iterator[ScriptedJudge]:
+    """Answer until the context ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    judge = ScriptedJudge(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    server.judge = judge  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield judge
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        judge: ScriptedJudge = self.server.judge  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.headers.get("Authorization") != f"Bearer {KEY}":
+            return self._send(401, {"error": {"message": "no such key"}})
+        judge.asked.append(body)
+        judge.at_once += 1
+        judge.most_at_once = max(judge.most_at_once, judge.at_once)
+        try:
+            return self._follow(judge, body)
+        finally:
+            judge.at_once -= 1
+
+    def _follow(self, judge: ScriptedJudge, body: dict[str, Any]) -> None:
+        """Do the last order of the question; an order with `once` is followed at its first attempt alone."""
+        orders = _ORDER.findall(json.dumps(body["messages"]))
+        order = orders[-1].strip() if orders else "number 1"
+        judge.attempts[order] += 1
+        kind, _, value = order.partition(" ")
+        if kind == "status" and ("once" not in value or judge.attempts[order] == 1):
+            return self._send(int(value.split()[0]), {"error": {"message": "not now"}}, {"Retry-After": "0"})
+        if kind == "stall":
+            time.sleep(judge.stall_s)
+        if kind == "garbage":
+            return self._send(200, b"<html>sign in</html>")
+        if kind == "refuse":
+            return self._complete(body, None, refusal="I can't help with that.")
+        if kind == "say":
+            return self._complete(body, value)
+        if kind == "label":
+            return self._complete(body, json.dumps({"steps": ["why"], "result": value}))
+        number = float(value) if kind == "number" else 1.0
+        time.sleep(0.05 if kind == "slow" else 0)
+        return self._complete(body, json.dumps({
+            "steps": [{"description": "why", "conclusion": "so"}], "result": number}))
+
+    def _complete(self, body: dict[str, Any], text: str | None, refusal: str | None = None) -> None:
+        self._send(200, {
+            "id": "chatcmpl-1", "object": "chat.completion", "model": body["model"], "choices": [
+                {"index": 0, "finish_reason": "stop", "message": {
+                    "role": "assistant", "content": text, "refusal": refusal}}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}})
+
+    def _send(self, status: int, body: dict[str, Any] | bytes, headers: dict[str, str] | None = None) -> None:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing."""
