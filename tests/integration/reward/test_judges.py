@@ -149,5 +149,5 @@ def test_a_judge_without_its_secret_or_of_another_tenant_is_none(
     assert (failed.status, failed.error) == (JUDGE_ERROR, "model_grader_server_error")
     assert "no secret 'never-set' is set" in failed.reasons[0]
     [foreign] = grades(reward, make_run(postgres_owner_url), ["four"], scored("scripted"))
-    assert foreign.status == JUDGE_ERROR, "the name of another tenant's judge is that of a model, and there is no gateway"
+    assert foreign.status == JUDGE_ERROR, "another tenant's judge is none: it would be a model, at a gateway"
     assert judge.url not in foreign.reasons[0]
