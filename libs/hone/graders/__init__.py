@@ -23,6 +23,7 @@ from hone.graders import (
     string_check,
     structured,
     table_steps,
+    tool_call,
     verdict,
     weighted,
 )
@@ -41,6 +42,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "weighted": weighted.GRADER,
     "multi": multi.GRADER,
     "structured": structured.GRADER,
+    "tool_call": tool_call.GRADER,
     "each_call": each_call.GRADER,
     "concise": concise.GRADER,
     "state": state.GRADER,

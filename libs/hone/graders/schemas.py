@@ -47,10 +47,14 @@ def validator(text: str) -> Draft202012Validator:
 
 
 def breaches(text: str, value: Any) -> Iterator[str]:
-    """Yield where a value breaks a schema. Raises InvalidSpec for a reference of the schema that leads nowhere."""
+    """Yield where a value breaks a schema. Raises InvalidSpec for what is no schema, and for one that leads nowhere."""
     try:
-        for error in validator(text).iter_errors(value):
-            yield f"{error.json_path}: {error.message[:200]}"
+        checking = validator(text)
+    except ValueError as error:
+        raise InvalidSpec(f"other_error: a schema is not {error}") from error
+    try:
+        for breach in checking.iter_errors(value):
+            yield f"{breach.json_path}: {breach.message[:200]}"
     except Unresolvable as error:
         raise InvalidSpec(f"other_error: the schema refers to {error.ref[:200]!r}, which it lacks") from error
     except RecursionError:
