@@ -13,7 +13,8 @@ from hone.graders.contract import Result, Status, failure
 from hone.graders.judgement import grades, judged_together
 from hone.graders.sample import Reads, Sample, Sent, received, sent_again
 from hone.graders.specs import Spec
-from services.reward.pool import Job, Pool, StillWaiting, Turn
+from hone.process.line import StillWaiting, Turn
+from services.reward.pool import Job, Pool
 from services.reward.tools import Judges, NoJudges, ServiceTools
 
 BACKOFF_S = (1.0, 2.0)

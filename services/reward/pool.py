@@ -6,16 +6,16 @@ Samples wait for a process, and tenants and their runs take turns.
 import asyncio
 import json
 import sys
-from collections import deque
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import TypeAdapter
 
 from hone.graders.contract import Result, Status, failure
 from hone.graders.sample import Sent
 from hone.process.confined import environment
+from hone.process.line import Line, Turn, Words
+from hone.process.shares import FairShares
 from hone.telemetry import logs, metrics
-from services.reward.shares import FairShares, Owner
 
 LIMIT_S = 5.0
 """Seconds after which a grade is interrupted."""
@@ -23,34 +23,11 @@ KILL_S = 10.0
 """Seconds after which the process of a grade is killed."""
 PREPARE_S = 120.0
 """Seconds that a grader may take to get ready, before its first grade."""
-WAIT_S = 60.0
-"""Most seconds that a job waits for a process, unless it says otherwise."""
 BUDGET_S = 30.0
 """Seconds a minute and process that a tenant, or one of its runs, may use while others are graded, too."""
 _RESULT = TypeAdapter(Result)
-_LOOK_S = 0.25
 _MAX_LINE = 2**22
-
-
-class StillWaiting(BaseException):
-    """Nobody was free for a sample in time. It has no grade yet; the message says why.
-
-    It is no Exception, so that no grader takes it for a failure of what it asked for.
-    """
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Whose time a grade uses, and how long it may wait for a process."""
-
-    run: str = ""
-    wait_s: float = WAIT_S
-    tenant: str = ""
-    key: str = ""  # that its use is counted to; empty: the one that requested the run
-
-    @property
-    def owner(self) -> Owner:
-        return Owner(self.tenant, self.run)
+WORDS = Words("grading process", "samples", "Those without a grade are graded later")
 
 
 @dataclass(frozen=True)
@@ -59,7 +36,7 @@ class Job:
 
     spec: str  # the grader as JSON
     samples: tuple[Sent, ...]  # those that are graded together
-    turn: Turn = Turn()
+    turn: Turn = field(default_factory=Turn)
 
     def line(self) -> bytes:
         """Return the job as a line for a worker's standard input, with the log fields of the caller."""
@@ -77,7 +54,8 @@ class Pool:
     def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S, budget_s: float = BUDGET_S) -> None:
         """`budget_s`: seconds a minute and process that a tenant, or a run, may use beside others."""
         self._workers = [_Worker(limit_s, kill_s) for _ in range(size)]
-        self._line = _Line(self._workers, FairShares(budget_s * size))
+        self._line = Line(self._workers, FairShares(budget_s * size), WORDS)
+        metrics.GRADES_WAITING.set_function(lambda: self.waiting)
 
     @property
     def waiting(self) -> int:
@@ -107,68 +85,6 @@ class Pool:
         """Kill every worker."""
         for worker in self._workers:
             await worker.kill()
-
-
-class _Line:
-    """Jobs that wait for a free worker, by their owner."""
-
-    def __init__(self, workers: list["_Worker"], shares: FairShares) -> None:
-        self.shares = shares
-        self._free = list(workers)
-        self._waiting: dict[Owner, deque[asyncio.Future[_Worker]]] = {}
-        self._looking: asyncio.TimerHandle | None = None
-
-    @property
-    def waiting(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
-    async def take(self, turn: Turn) -> "_Worker":
-        """Return a free worker when it is the owner's turn. Raises StillWaiting."""
-        place: asyncio.Future[_Worker] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(turn.owner, deque()).append(place)
-        metrics.GRADES_WAITING.set_function(lambda: self.waiting)
-        self._serve()
-        try:
-            async with asyncio.timeout(turn.wait_s):
-                return await place
-        except TimeoutError:
-            self._leave(turn.owner, place)
-            raise StillWaiting(self._reason(turn)) from None
-        except BaseException:
-            self._leave(turn.owner, place)
-            raise
-
-    def give_back(self, worker: "_Worker") -> None:
-        self._free.append(worker)
-        self._serve()
-
-    def _leave(self, owner: Owner, place: "asyncio.Future[_Worker]") -> None:
-        """Take a place out of the line; a worker that came at the end of the wait is free again."""
-        if place in self._waiting.get(owner, ()):
-            self._waiting[owner].remove(place)
-        elif place.done() and not place.cancelled():
-            self.give_back(place.result())
-
-    def _serve(self) -> None:
-        """Give free workers to those whose turn it is; look again while there are both."""
-        while self._free:
-            self._waiting = {owner: places for owner, places in self._waiting.items() if places}
-            owner = self.shares.next(self._waiting)
-            if owner is None:
-                break
-            place = self._waiting[owner].popleft()
-            if not place.done():
-                place.set_result(self._free.pop())
-        if self._free and self.waiting and self._looking is None:
-            self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
-
-    def _look(self) -> None:
-        self._looking = None
-        self._serve()
-
-    def _reason(self, turn: Turn) -> str:
-        return (f"no grading process was free for {turn.wait_s:.3g} s: {self.shares.report(turn.owner)}. "
-                f"{self.waiting} other samples wait. Those without a grade are graded later")
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from hone.graders.error_kinds import error_kind
 from hone.graders.right_answers import Ending, Finding
 from hone.graders.sample import Conversation, Reads, Sent, World
 from hone.graders.specs import Spec, spec
+from hone.process.line import WAIT_S, StillWaiting, Turn
 from hone.rpc.errors import InvalidField, OverBudget
 from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
 from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
-from services.reward.pool import WAIT_S, StillWaiting, Turn
 
 _ANSWER_S = 2.0
 """Seconds before the end of a call in which it says why samples still wait."""

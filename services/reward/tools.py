@@ -9,8 +9,8 @@ from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Sample
 from hone.graders.specs import Spec
+from hone.process.line import StillWaiting, Turn
 from hone.rpc.errors import NotReady
-from services.reward.pool import StillWaiting, Turn
 
 Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
 """Grades a sample, wherever its grader runs. It raises StillWaiting alone."""

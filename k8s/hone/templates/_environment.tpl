@@ -49,6 +49,7 @@ HONE_DOOR_KEY: /etc/hone/door/tls.key
 {{- define "hone.environment.reward" }}{}{{ end }}
 {{- define "hone.environment.value" }}{}{{ end }}
 {{- define "hone.environment.simulation" }}{}{{ end }}
+{{- define "hone.environment.sandbox" }}{}{{ end }}
 {{- define "hone.environment.prepare" }}{}{{ end }}
 {{- define "hone.environment.sinks" }}{}{{ end }}
 

@@ -6,7 +6,7 @@ further node of a trainer, about which only the first one has a row. */}}
 metadata:
   {{- include "hone.pod.metadata" . | nindent 2 }}
 spec:
-  {{- include "hone.pod.rights" .root | nindent 2 }}
+  {{- include "hone.pod.rights" (dict "Values" .root.Values "own" $values) | nindent 2 }}
   {{- include "hone.pod.place" . | nindent 2 }}
   shareProcessNamespace: true  # the pause process reaps what our processes leave behind
   terminationGracePeriodSeconds: {{ add .fact.grace 5 }}
@@ -73,7 +73,9 @@ spec:
     {{- end }}
 {{- end }}
 
+{{- /* `own` are the values of a kind that needs another profile than the runtime's. */}}
 {{- define "hone.pod.rights" -}}
+{{- $own := .own | default dict }}
 automountServiceAccountToken: false
 enableServiceLinks: false  # they would be HONE_… variables, and unknown ones are refused
 {{- with .Values.images.pullSecrets }}
@@ -89,7 +91,7 @@ securityContext:
   runAsGroup: {{ . }}
   fsGroup: {{ . }}
   {{- end }}
-  seccompProfile: {type: RuntimeDefault}
+  seccompProfile: {{ get $own "seccompProfile" | default (dict "type" "RuntimeDefault") | toJson }}
 {{- end }}
 
 {{- /* What a kind says of its pods; where it says nothing, what is said of all. */}}
@@ -104,7 +106,11 @@ securityContext:
 
 {{- define "hone.pod.metadata" -}}
 {{- $choices := include "hone.pod.choices" . | fromYaml }}
-{{- with $choices.annotations }}
+{{- $annotations := $choices.annotations | default dict }}
+{{- with get (get .root.Values .kind | default dict) "appArmor" }}
+{{- $_ := set $annotations (printf "container.apparmor.security.beta.kubernetes.io/%s" $.kind) . }}
+{{- end }}
+{{- with $annotations }}
 annotations: {{ toJson . }}
 {{- end }}
 labels:

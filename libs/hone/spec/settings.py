@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from hone.spec import destinations, memory, variables
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
+from hone.spec.sandbox_settings import SandboxSettings
 from hone.spec.value_settings import ValueSettings
 
 
@@ -36,6 +37,7 @@ class Addresses(Strict):
     learner: str = Field("127.0.0.1:8475", description="Address of the Learner service, which each driver serves.")
     console: str = Field("127.0.0.1:8476", description="Address of the console.")
     door: str = Field("127.0.0.1:8477", description="Address of the door, where gRPC clients of other systems call.")
+    sandbox: str = Field("127.0.0.1:8478", description="Address of the sandbox, which runs programs.")
 
 
 class DoorSettings(Strict):
@@ -258,6 +260,7 @@ class Settings(Strict):
     trainer: TrainerSettings = TrainerSettings()
     value: ValueSettings = ValueSettings()
     vllm: VllmSettings = VllmSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     retention: RetentionSettings = RetentionSettings()
 
@@ -295,8 +298,8 @@ class Settings(Strict):
 
 _PATTERNS = {
     "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "chat": "HONE_CHAT_{}",
-    "trainer": "HONE_TRAINER_{}", "value": "HONE_VALUE_{}", "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}",
-    "retention": "HONE_KEEP_{}"}
+    "trainer": "HONE_TRAINER_{}", "value": "HONE_VALUE_{}", "vllm": "HONE_VLLM_{}", "sandbox": "HONE_SANDBOX_{}",
+    "telemetry": "HONE_{}", "retention": "HONE_KEEP_{}"}
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 
 OTHER_VARIABLES = frozenset({

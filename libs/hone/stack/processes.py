@@ -27,6 +27,7 @@ The C library reads the variable before any of our code runs."""
 
 KINDS = {
     "inference": Kind("services.inference", "inference", True),
+    "sandbox": Kind("services.sandbox", "sandbox", False),
     "reward": Kind("services.reward", "reward", False),
     "value": Kind("services.value", "value", False),
     "simulation": Kind("services.simulation", "simulation", False),

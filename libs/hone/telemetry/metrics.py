@@ -29,6 +29,9 @@ JUDGE_QUESTIONS = Counter("hone_judge_questions", "Questions of this reward serv
                           "answered, known (answered before) or failed.", ("outcome",))
 JUDGE_SECONDS = Histogram("hone_judge_seconds", "Seconds of a question to a judge, with repeated attempts.",
                           buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300))
+PROGRAMS = Counter("hone_sandbox_programs", "Programs that this sandbox ran, by the way they ended.", ("status",))
+PROGRAM_SECONDS = Counter("hone_sandbox_seconds", "Seconds that programs took in this sandbox.")
+PROGRAMS_WAITING = Gauge("hone_sandbox_waiting", "Programs that wait for a place in this sandbox.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
 ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
 DISK_FREE = Gauge("hone_disk_free_bytes", "Bytes left on a disk that this process writes to.", ("directory",))
@@ -42,8 +45,8 @@ PROBE_GAP = Gauge(
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
                    GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, JUDGE_QUESTIONS, JUDGE_SECONDS,
-                   UNITS_COMMITTED, ORPHANS_COLLECTED, DISK_FREE, DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER,
-                   PROBE_GAP)
+                   PROGRAMS, PROGRAM_SECONDS, PROGRAMS_WAITING, UNITS_COMMITTED, ORPHANS_COLLECTED, DISK_FREE,
+                   DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

@@ -20,6 +20,7 @@ from hone.client.resources import Engine, EngineModel, Health, Page, ServiceHeal
 from hone.process import disks
 from hone.process.heartbeat import REMEMBERED_LEASES, worker_is_alive
 from hone.rpc.client import channel
+from hone.sandbox.client import Sandbox
 from hone.spec.settings import Settings
 from hone.store.objects import ObjectMissing, Objects
 from hone.telemetry import gauges
@@ -53,7 +54,7 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
         "postgres": lambda: _postgres(caller), "objects": lambda: _objects(objects),
         "broker": lambda: _broker(settings.broker_url),
         **{name: _grpc_check(getattr(settings.addresses, name)) for name in _SERVERS},
-        **await _engine_checks(caller, settings),
+        "sandbox": lambda: _sandbox(settings), **await _engine_checks(caller, settings),
     }
     answers = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
     services = [*answers, *await _workers(caller, settings), *await asyncio.to_thread(_disks, settings)]
@@ -114,6 +115,17 @@ def _grpc_check(address: str) -> Check:
         return "serving"
 
     return check
+
+
+async def _sandbox(settings: Settings) -> str:
+    """Ask the sandbox for the walls around its programs."""
+    async with Sandbox(settings.addresses.sandbox, settings.stack_token) as sandbox:
+        try:
+            walls = await sandbox.describe(TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            _log.warning("%s is unhealthy: %s", settings.addresses.sandbox, error.details())
+            raise Unhealthy(error.code().name) from None
+    return f"isolation {walls.isolation}, {walls.running} of {walls.places} places used, {walls.waiting} wait"
 
 
 async def _engine_checks(session: TenantSession, settings: Settings) -> dict[str, Check]:

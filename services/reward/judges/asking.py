@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.process.line import Turn
 from hone.rpc import outage
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -22,7 +23,6 @@ from hone.telemetry import metrics
 from services.reward.judges.directory import Directory, Named
 from services.reward.judges.endpoint import answer
 from services.reward.judges.places import Places
-from services.reward.pool import Turn
 
 
 class AskedJudges:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from hone.client.judge_resources import JudgeTerms
-from services.reward.pool import StillWaiting, Turn
+from hone.process.line import StillWaiting, Turn
 
 _MINUTE_S = 60.0
 

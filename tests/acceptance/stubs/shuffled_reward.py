@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from hone.graders.contract import Result
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
+from hone.process.line import Turn
 from services.reward import __main__ as reward
 from services.reward.grading import Grading, Key
-from services.reward.pool import Turn
 
 _batches = Grading.batches
 _chance = random.Random(0)

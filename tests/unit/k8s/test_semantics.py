@@ -119,6 +119,7 @@ def test_a_process_gets_only_the_secrets_that_it_needs(rendered: Rendered) -> No
            for name, container in rendered.containers()}
     assert {name for name, keys in has.items() if "HONE_OWNER_DATABASE_URL" in keys} == {"prepare"}
     assert has["console"] == set()
+    assert has["sandbox"] == {"HONE_STACK_TOKEN"}
     assert {name for name, container in rendered.containers() if "envFrom" in container} <= {"sinks"}
     assert "HONE_DATABASE_URL" not in has["gateway"] | has["door"]
     assert not {"trainer", "sinks", "console"} & {name for name, keys in has.items() if "HONE_STACK_TOKEN" in keys}
@@ -131,7 +132,9 @@ def test_every_pod_gives_up_what_it_does_not_need(rendered: Rendered) -> None:
         assert spec["automountServiceAccountToken"] is False, name
         assert spec["securityContext"]["runAsNonRoot"] is True, name
         assert spec["securityContext"]["runAsUser"] > 0, name
-        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        profile = "Unconfined" if name == "sandbox" else "RuntimeDefault"  # it makes user namespaces
+        assert spec["securityContext"]["seccompProfile"] == {"type": profile}, name
+        assert any("apparmor" in one for one in pod["metadata"].get("annotations", {})) == (name == "sandbox"), name
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
         for container in (*spec["containers"], *spec.get("initContainers", [])):
             assert container["securityContext"] == {

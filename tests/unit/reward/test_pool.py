@@ -18,10 +18,11 @@ import uvloop
 from hone.graders.contract import Result, Status, failure
 from hone.graders.sample import Sent
 from hone.graders.specs import spec
+from hone.process.line import StillWaiting, Turn
 from hone.telemetry import logs
 from services.reward import worker
 from services.reward.grading import Grading
-from services.reward.pool import Job, Pool, StillWaiting, Turn
+from services.reward.pool import Job, Pool
 
 MATH = spec('{"type": "math"}')
 ROW = '{"answer": "1/2"}'
@@ -189,7 +190,7 @@ async def test_hash_order_follows_no_chance(pool: Pool) -> None:
 ORPHANING = f"""
 import asyncio
 from hone.graders.sample import Sent
-from services.reward.pool import Job, Pool, StillWaiting, Turn
+from services.reward.pool import Job, Pool
 
 async def main():
     pool = Pool(1, limit_s=600, kill_s=600)

@@ -1,4 +1,4 @@
-"""The pool's time is shared: one whose answers take long to grade cannot keep others from being graded.
+"""A pool's time is shared: one whose work takes long cannot keep others from having theirs done.
 
 Tenants share it, however many runs each of them has, and the runs of a tenant share what that gets.
 """
@@ -59,7 +59,7 @@ class Shares:
         return sorted(fair, key=lambda name: used[name])
 
     def spent(self, name: str) -> bool:
-        """Return whether one has used its budget while others are graded, too."""
+        """Return whether one has used its budget while others have work, too."""
         return self.used(name) >= self.budget_s and self.shared([name])
 
     def shared(self, waiting: Collection[str]) -> bool:
@@ -93,11 +93,11 @@ class FairShares:
                 return own[run]
         return None
 
-    def report(self, owner: Owner) -> str:
-        """Return a sentence about what an owner's samples used, for people."""
+    def report(self, owner: Owner, work: str = "samples") -> str:
+        """Return a sentence about what an owner's work used, for people; `work` is a plural."""
         of_tenant = self._tenants.spent(owner.tenant)
         used = self._tenants.used(owner.tenant) if of_tenant else self._runs.used(owner.run)
         spent = of_tenant or self._runs.spent(owner.run)
-        share = f", and {self._runs.budget_s:.0f} s are its share while others are graded" if spent else ""
+        share = f", and {self._runs.budget_s:.0f} s are its share while others have work" if spent else ""
         whose = "tenant" if of_tenant else "run"
-        return f"the {whose}'s samples used {used:.0f} s of the last {WINDOW_S:.0f} s{share}"
+        return f"the {whose}'s {work} used {used:.0f} s of the last {WINDOW_S:.0f} s{share}"

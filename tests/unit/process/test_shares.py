@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.reward.shares import FairShares, Owner, Shares
+from hone.process.shares import FairShares, Owner, Shares
 
 
 class Clock:
@@ -96,5 +96,5 @@ def test_a_tenant_that_used_its_budget_waits_though_its_next_run_used_none(clock
     began = shares.begin(Owner("single", "alone"))
     assert shares.next([fresh]) is None
     assert shares.report(fresh) == (
-        "the tenant's samples used 36 s of the last 60 s, and 30 s are its share while others are graded")
+        "the tenant's samples used 36 s of the last 60 s, and 30 s are its share while others have work")
     shares.end(Owner("single", "alone"), began)
