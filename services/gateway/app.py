@@ -42,8 +42,10 @@ from services.gateway.routes import (
     exports,
     grades,
     health,
+    judges,
     keys,
     models,
+    openai_graders,
     outcomes,
     quotas,
     routing,
@@ -55,7 +57,8 @@ from services.gateway.routes import (
 )
 
 ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing,
-          datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
+          judges, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health,
+          documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

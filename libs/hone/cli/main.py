@@ -15,6 +15,7 @@ from hone.cli import (
     demo,
     doctor,
     inputs,
+    judges,
     plan,
     quotas,
     routes,
@@ -48,6 +49,8 @@ app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(value.app, name="value", rich_help_panel="Training")
 app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
+app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
+app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
 app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")

@@ -22,6 +22,7 @@ from hone.client.collection_resources import Collection, CollectionItem, PromptO
 from hone.client.deletion_resources import Deletion
 from hone.client.findings import Findings
 from hone.client.grade_resources import Regrades
+from hone.client.judges import Judges
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
@@ -60,7 +61,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Findings, Routing):
+class Client(Administration, Asking, Findings, Judges, Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call

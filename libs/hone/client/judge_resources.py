@@ -1,7 +1,7 @@
 """The resources of judges: endpoints that graders ask, the secrets that they need, and what they used."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -74,6 +74,15 @@ class Secret(Resource):
 
     name: str
     updated_at: datetime
+
+
+class GraderTrial(Resource):
+    """What a grader gave one answer, in OpenAI's form. A null `reward` is none: `metadata.errors` says why."""
+
+    reward: float | None
+    sub_rewards: dict[str, float]
+    model_grader_token_usage_per_model: dict[str, int]
+    metadata: dict[str, Any]
 
 
 class JudgeSpending(Resource):

@@ -10,9 +10,6 @@ from hone.graders.judge_messages import answer_of, asked, evidence, is_opener
 from hone.graders.sample import Sample
 from hone.graders.score_model import JudgedParams
 
-_INSTRUCTIONS = """Answer with a JSON object of two fields. "steps": your reasons, a list of texts. Then "result": one \
-of these labels, letter by letter: {labels}."""
-
 
 class LabelModelParams(JudgedParams):
     """The fields of OpenAI's grader, and how the judge is kept from being talked over."""
@@ -38,12 +35,9 @@ async def grade_sample(sample: Sample, params: LabelModelParams, tools: Tools) -
     answer = answer_of(sample)
     if is_opener(answer, params.least_characters):
         return Result(Status.OK, 0.0, extracted=answer, decided_by="opener", reasons=("the answer is an opener",))
-    instructions = _INSTRUCTIONS.format(labels=", ".join(params.labels))
+    instructions = params.instructions(f"one of these labels, letter by letter: {', '.join(params.labels)}")
     messages = asked(params.input, sample.item, answer, instructions, params.fence)
-    schema = {"type": "object", "properties": {
-        "steps": {"type": "array", "items": {"type": "string"}}, "result": {"enum": params.labels}},
-        "required": ["steps", "result"], "additionalProperties": False}
-    reply = await ask(tools, params.question(messages, schema))
+    reply = await ask(tools, params.question(messages, {"type": "string", "enum": params.labels}))
     label = read_choice(read_object(reply).get("result"), params.labels, reply)
     return Result(Status.OK, float(label in params.passing_labels), extracted=answer, decided_by="judge",
                   reasons=(f"label: {label}",), tokens={reply.model: reply.tokens},

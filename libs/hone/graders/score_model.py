@@ -11,8 +11,9 @@ from hone.graders.judge_messages import Message, SamplingParams, answer_of, aske
 from hone.graders.questions import Question
 from hone.graders.sample import Sample
 
-_INSTRUCTIONS = """Answer with a JSON object of two fields. "steps": your reasons, a list of objects with the texts \
-"description" and "conclusion". Then "result": a number from {low:g} to {high:g}, your score."""
+_STEPS = """Answer with a JSON object of two fields. "steps": your reasons, a list of objects with the texts \
+"description" and "conclusion". Then "result": {result}."""
+_BRIEF = """Answer with a JSON object of one field. "result": {result}."""
 _STEP: Mapping[str, Any] = {
     "type": "object", "properties": {"description": {"type": "string"}, "conclusion": {"type": "string"}},
     "required": ["description", "conclusion"], "additionalProperties": False}
@@ -27,11 +28,20 @@ class JudgedParams(GraderParams):
         default_factory=SamplingParams, description="How the judge answers.")
     fence: bool = Field(
         True, description="Whether {{ sample.output_text }} stands between marks that the policy cannot know.")
+    reasons: bool = Field(
+        True, description="Whether the judge says why before it decides. Without, it is faster, and often worse.")
     least_characters: int = Field(
         1, ge=0, le=1000, description="Letters and digits below which an answer is wrong, and no judge is asked.")
 
-    def question(self, messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> Question:
-        """Return these messages as a question whose answer has a schema."""
+    def instructions(self, result: str) -> str:
+        """Return how the judge is asked for its verdict, which is what `result` says."""
+        return (_STEPS if self.reasons else _BRIEF).format(result=result)
+
+    def question(self, messages: list[dict[str, Any]], result: Mapping[str, Any]) -> Question:
+        """Return these messages as a question; the schema of the verdict is `result`."""
+        steps = {"steps": {"type": "array", "items": _STEP}} if self.reasons else {}
+        schema = {"type": "object", "properties": {**steps, "result": result}, "required": [*steps, "result"],
+                  "additionalProperties": False}
         sampling = self.sampling_params
         return Question(
             self.model, messages, max_tokens=sampling.max_completions_tokens or 1024,
@@ -62,18 +72,12 @@ async def grade_sample(sample: Sample, params: ScoreModelParams, tools: Tools) -
     answer = answer_of(sample)
     if is_opener(answer, params.least_characters):
         return Result(Status.OK, low, extracted=answer, decided_by="opener", reasons=("the answer is an opener",))
-    messages = asked(params.input, sample.item, answer, _INSTRUCTIONS.format(low=low, high=high), params.fence)
-    reply = await ask(tools, params.question(messages, schema(low, high)))
+    instructions = params.instructions(f"a number from {low:g} to {high:g}, your score")
+    messages = asked(params.input, sample.item, answer, instructions, params.fence)
+    reply = await ask(tools, params.question(messages, {"type": "number", "minimum": low, "maximum": high}))
     score = read_number(read_object(reply).get("result"), low, high, reply)
     return Result(Status.OK, score, extracted=answer, decided_by="judge", tokens={reply.model: reply.tokens},
                   evidence=(evidence(params.model, messages, reply.text, reply.model),))
-
-
-def schema(low: float, high: float) -> dict[str, Any]:
-    """Return the JSON schema of an answer: reasons, then a number from low to high."""
-    return {"type": "object", "properties": {
-        "steps": {"type": "array", "items": _STEP}, "result": {"type": "number", "minimum": low, "maximum": high}},
-        "required": ["steps", "result"], "additionalProperties": False}
 
 
 def bounds(params: ScoreModelParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001

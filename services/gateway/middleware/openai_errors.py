@@ -9,6 +9,7 @@ from typing import Any
 from hone.spec.problems import Problem
 
 _ASKING = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
+_GRADERS = "/v1/fine_tuning/alpha/graders/"
 _MODELS = "/v1/models"
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _CODES = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
@@ -16,12 +17,12 @@ _CODES = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exc
 
 def spoken(path: str) -> bool:
     """Return whether OpenAI's clients use a path."""
-    return path in _ASKING or path == _MODELS or path.startswith(f"{_MODELS}/")
+    return path in _ASKING or path.startswith(_GRADERS) or path == _MODELS or path.startswith(f"{_MODELS}/")
 
 
 def status(path: str, found: int) -> int:
     """Return the status of a refusal: what is wrong in a request to a model is 400 there, and 422 elsewhere."""
-    return 400 if found == 422 and path in _ASKING else found
+    return 400 if found == 422 and (path in _ASKING or path.startswith(_GRADERS)) else found
 
 
 def error(status: int, message: str, problems: Sequence[Problem] = (), code: str | None = None) -> dict[str, Any]:

@@ -23,8 +23,9 @@ SELECT name, updated_at FROM secrets
 WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR name > %(after)s) ORDER BY name LIMIT %(limit)s
 
 -- name: put_secret
+-- The gateway may not read what is sealed, so the new value is not read from the row.
 INSERT INTO secrets (tenant_id, name, sealed) VALUES (%(tenant_id)s, %(name)s, %(sealed)s)
-ON CONFLICT (tenant_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = now()
+ON CONFLICT (tenant_id, name) DO UPDATE SET sealed = %(sealed)s, updated_at = now()
 RETURNING name, updated_at
 
 -- name: delete_secret

@@ -1,0 +1,89 @@
+"""`hone judges` and `hone secrets`: endpoints that graders ask, and the keys that those need."""
+
+import sys
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from hone.cli import connection
+from hone.cli.output import Commands, Json, one, rows
+from hone.cli.runs import Limit
+from hone.client import every
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Judges: endpoints that graders ask.")
+secrets = typer.Typer(cls=Commands, no_args_is_help=True, help="Secrets, such as the keys of judges. Nobody reads one.")
+
+Name = Annotated[str, typer.Argument(help="Name of the judge; graders call it in their field model.")]
+SecretName = Annotated[str, typer.Argument(help="Name of the secret; judges call it in their field secret.")]
+
+
+@app.command("set")
+def put(
+    name: Name,
+    url: Annotated[str, typer.Argument(help="Address before /chat/completions, usually with /v1 at its end.")],
+    model: Annotated[str, typer.Argument(help="Model, as the endpoint names it.")],
+    secret: Annotated[str | None, typer.Option(help="Name of the secret with the endpoint's key.")] = None,
+    term: Annotated[list[str] | None, typer.Option(
+        metavar="NAME=VALUE", help="A limit or a price, such as per_minute=60; repeat it for more.")] = None,
+    json: Json = False,
+) -> None:
+    """Set a judge. docs/judges.md lists its terms."""
+    with connection.client() as client:
+        one(client.put_judge(name, url, model, secret, **dict(map(_term, term or []))), json)
+
+
+def _term(text: str) -> tuple[str, Any]:
+    """Return a term by NAME=VALUE. Raises BadParameter."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"found {text!r}, expected NAME=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, float(value) if "." in value or "e" in value else int(value)
+    except ValueError:
+        return name, value
+
+
+@app.command("list")
+def listed(limit: Limit = 50, json: Json = False) -> None:
+    """List judges."""
+    with connection.client() as client:
+        rows(islice(every(client.judges), limit), ("name", "url", "model", "secret"), json)
+
+
+@app.command()
+def show(name: Name, json: Json = False) -> None:
+    """Show a judge with its terms."""
+    with connection.client() as client:
+        one(client.judge(name), json)
+
+
+@app.command()
+def delete(name: Name) -> None:
+    """Delete a judge. Samples of runs that still ask it are masked."""
+    with connection.client() as client:
+        one(client.delete_judge(name), as_json=False)
+
+
+@secrets.command("set")
+def put_secret(name: SecretName) -> None:
+    """Set a secret to what is typed, or comes in by standard input."""
+    value = typer.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\n")
+    with connection.client() as client:
+        one(client.put_secret(name, value), as_json=False)
+
+
+@secrets.command("list")
+def listed_secrets(limit: Limit = 50, json: Json = False) -> None:
+    """List the names of secrets."""
+    with connection.client() as client:
+        rows(islice(every(client.secrets), limit), ("name", "updated_at"), json)
+
+
+@secrets.command("delete")
+def delete_secret(name: SecretName) -> None:
+    """Delete a secret. Judges that need it fail until it is set again."""
+    with connection.client() as client:
+        one(client.delete_secret(name), as_json=False)

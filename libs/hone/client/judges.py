@@ -1,0 +1,53 @@
+"""The part of the SDK's client that sets judges and their secrets, and tries graders on one answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret
+from hone.client.requests import Requests
+from hone.client.resources import Page
+from hone.client.transport import rest_path
+
+
+class Judges(Requests):
+    """Methods of judges: endpoints that graders ask."""
+
+    def judges(self, limit: int = 50, after: str | None = None) -> Page[Judge]:
+        """List judges by name."""
+        return self._get(Page[Judge], "/v1/judges", limit=limit, after=after)
+
+    def judge(self, name: str) -> Judge:
+        """Return a judge."""
+        return self._get(Judge, rest_path("judges", name))
+
+    def put_judge(self, name: str, url: str, model: str, secret: str | None = None, **terms: Any) -> Judge:
+        """Set a judge; `terms` are its limits and prices. Raises Invalid, with the field."""
+        wanted = {"url": url, "model": model, "secret": secret, "terms": terms}
+        return self._send(Judge, "PUT", rest_path("judges", name), json=wanted)
+
+    def delete_judge(self, name: str) -> Judge:
+        """Delete a judge. Returns what it was."""
+        return self._send(Judge, "DELETE", rest_path("judges", name))
+
+    def judge_spending(self, run_id: str) -> Page[JudgeSpending]:
+        """Return what each judge of a run was paid so far."""
+        return self._get(Page[JudgeSpending], rest_path("runs", run_id, "judges"))
+
+    def secrets(self, limit: int = 50, after: str | None = None) -> Page[Secret]:
+        """List secrets by name, without their values."""
+        return self._get(Page[Secret], "/v1/secrets", limit=limit, after=after)
+
+    def put_secret(self, name: str, value: str) -> Secret:
+        """Set a secret."""
+        return self._send(Secret, "PUT", rest_path("secrets", name), json={"value": value})
+
+    def delete_secret(self, name: str) -> Secret:
+        """Delete a secret."""
+        return self._send(Secret, "DELETE", rest_path("secrets", name))
+
+    def try_grader(
+        self, grader: Mapping[str, Any], output: str, item: Mapping[str, Any] | None = None,
+    ) -> GraderTrial:
+        """Grade one answer and store nothing. Raises Refused, with the field, for what is no grader."""
+        return self._send(GraderTrial, "POST", "/v1/fine_tuning/alpha/graders/run", json={
+            "grader": dict(grader), "model_sample": output, "item": dict(item or {})})

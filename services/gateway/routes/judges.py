@@ -1,0 +1,105 @@
+"""/v1/judges and /v1/secrets: endpoints that graders ask, and the keys that those need."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from psycopg.types.json import Jsonb
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse
+
+from hone import sealing
+from hone.client.judge_resources import JUDGE_NAME, SECRET_NAME, Judge, JudgeSpending, Secret, WantedJudge
+from hone.client.resources import Page
+from services.gateway.admission.parameters import AfterRoute, AfterSecret, Config, Id, Limit, page, same
+from services.gateway.middleware.errors import NotFound, unknown_run
+from services.gateway.middleware.tenancy import Caller
+
+router = APIRouter(prefix="/v1", tags=["judges"])
+
+Name = Annotated[str, Path(pattern=JUDGE_NAME, description="What graders call it in `model`.")]
+SecretName = Annotated[str, Path(pattern=SECRET_NAME, description="What judges call it in `secret`.")]
+
+
+class WantedSecret(BaseModel):
+    """A secret's value."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    value: str = Field(min_length=1, max_length=10_000, description="It is stored encrypted, and nobody can read it.")
+
+
+@router.get("/judges")
+async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Judge]:
+    """List judges by name."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("judges.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)
+    return page([Judge.model_validate(row) for row in rows], limit, "name")
+
+
+@router.get("/judges/{name}")
+async def one(name: Id, caller: Caller) -> Judge:
+    """Return a judge."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("judges.one", tenant_id=caller.tenant_id, name=name)
+    if row is None:
+        raise NotFound(f"There is no judge {name!r}.")
+    return Judge.model_validate(row)
+
+
+@router.put("/judges/{name}", status_code=201, response_model=Judge, responses=same(Judge))
+async def put(name: Name, wanted: WantedJudge, caller: Caller) -> JSONResponse:
+    """Set a judge: what is absent gets its default. 201: it is new. Its next question goes to the new address."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one(
+            "judges.put", tenant_id=caller.tenant_id, name=name, url=wanted.url, model=wanted.model,
+            secret=wanted.secret, terms=Jsonb(wanted.terms.model_dump()))
+    assert row is not None
+    made = Judge.model_validate({field: value for field, value in row.items() if field != "new"})
+    return JSONResponse(made.model_dump(mode="json"), 201 if row["new"] else 200)
+
+
+@router.delete("/judges/{name}")
+async def delete(name: Id, caller: Caller) -> Judge:
+    """Delete a judge. Samples of runs that still ask it are masked. Returns what it was."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("judges.delete", tenant_id=caller.tenant_id, name=name)
+    if row is None:
+        raise NotFound(f"There is no judge {name!r}.")
+    return Judge.model_validate(row)
+
+
+@router.get("/runs/{run_id}/judges")
+async def spending(run_id: Id, caller: Caller) -> Page[JudgeSpending]:
+    """Return what each judge of a run was paid so far."""
+    async with caller.transaction() as transaction:
+        if await transaction.one("runs.state", run_id=run_id) is None:
+            raise unknown_run(run_id)
+        rows = await transaction.all("judges.spending", run_id=run_id)
+    return Page(data=[JudgeSpending.model_validate(row) for row in rows], next=None)
+
+
+@router.get("/secrets")
+async def secrets(caller: Caller, limit: Limit = 50, after: AfterSecret = None) -> Page[Secret]:
+    """List secrets by name, without their values."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("judges.secrets", tenant_id=caller.tenant_id, after=after, limit=limit + 1)
+    return page([Secret.model_validate(row) for row in rows], limit, "name")
+
+
+@router.put("/secrets/{name}")
+async def put_secret(name: SecretName, wanted: WantedSecret, caller: Caller, settings: Config) -> Secret:
+    """Set a secret. It is encrypted here, and only the reward service opens it, to show it to the judge's endpoint."""
+    sealed = sealing.sealed(settings.stack_token, caller.tenant_id, wanted.value)
+    async with caller.transaction() as transaction:
+        row = await transaction.one("judges.put_secret", tenant_id=caller.tenant_id, name=name, sealed=sealed)
+    return Secret.model_validate(row)
+
+
+@router.delete("/secrets/{name}")
+async def delete_secret(name: Id, caller: Caller) -> Secret:
+    """Delete a secret. Judges that need it fail until it is set again."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("judges.delete_secret", tenant_id=caller.tenant_id, name=name)
+    if row is None:
+        raise NotFound(f"There is no secret {name!r}.")
+    return Secret.model_validate(row)

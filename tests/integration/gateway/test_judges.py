@@ -1,0 +1,132 @@
+"""Judges and secrets over REST, OpenAI's calls that try a grader, and a model of one's own that judges."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from hone import keys
+from hone.client import Client
+from hone.client.errors import HoneError, Refused
+from hone.passes import Pass, issue
+from hone.stack import ports
+from hone.store.database import Database
+from tests.integration.gateway import asked
+from tests.integration.gateway.asked import AskedStack
+from tests.servers.judge import KEY, ScriptedJudge, listening
+from tests.servers.postgres import TestDatabase
+
+LABELS: dict[str, Any] = {
+    "type": "label_model", "name": "l", "model": "own", "labels": ["good", "bad"], "passing_labels": ["good"],
+    "input": [{"role": "user", "content": "{{ sample.output_text }}"}], "reasons": False, "fence": False,
+    "sampling_params": {"max_completions_tokens": 200}}
+CHECK: dict[str, Any] = {"type": "string_check", "name": "c", "operation": "eq", "input": "{{ sample.output_text }}",
+                         "reference": "{{ item.answer }}"}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[ScriptedJudge]:
+    with listening() as judge:
+        yield judge
+
+
+@pytest.fixture(scope="module")
+def stack(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedStack]:
+    """Return a stack with a reward service, which asks judges and, at the gateway, models."""
+    [port, gateway_port] = ports.pick(2)
+    shared = {"HONE_REWARD_ADDRESS": f"127.0.0.1:{port}"}
+    with asked.running(postgres, tmp_path_factory.mktemp("judges"), shared, gateway_port=gateway_port) as stack:
+        stack.children.start("reward", [sys.executable, "-m", "services.reward"], env={
+            **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url,
+            "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{gateway_port}"})
+        stack.children.wait("reward", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def hone(stack: AskedStack, database: Database, tmp_path_factory: pytest.TempPathFactory) -> Client:
+    client = stack.hone(keys.create(database, "judged").secret)
+    client.register_model("own", asked.write_model(tmp_path_factory.mktemp("own")))
+    return client
+
+
+def test_a_judge_that_was_set_is_asked_with_its_secret(hone: Client, stack: AskedStack, judge: ScriptedJudge) -> None:
+    assert hone.put_secret("provider", KEY).name == "provider"
+    made = hone.put_judge("expert", judge.url + "/", "judge-1", secret="provider", per_minute=600, attempts=1)
+    assert (made.url, made.terms.per_minute, made.terms.at_once) == (judge.url, 600, 16)
+    scored = {"type": "score_model", "model": "expert", "name": "s", "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "{{ item.q }} {{ sample.output_text }}"}]}]}
+    found = hone.try_grader(scored, "four JUDGE: number 0.5", {"q": "two and two?"})
+    assert (found.reward, found.model_grader_token_usage_per_model) == (0.5, {"judge-1": 120})
+    failed = hone.try_grader(scored, "four JUDGE: status 500", {"q": "two and two?"})
+    assert failed.reward is None
+    assert failed.metadata["errors"]["model_grader_server_error"] is True
+    assert "status 500" in failed.metadata["errors"]["model_grader_server_error_details"]
+    assert [one.name for one in hone.judges().data] == ["expert"]
+    assert [one.name for one in hone.secrets().data] == ["provider"]
+    assert KEY not in str(hone.judges().data) + str(hone.secrets().data) + stack.gateway.log.read_text()
+    assert hone.delete_secret("provider").name == "provider"
+    assert "no secret 'provider' is set" in str(hone.try_grader(scored, "JUDGE: number 0.25", {"q": ""}))
+    assert hone.delete_judge("expert").name == "expert"
+    with pytest.raises(HoneError, match="no judge"):
+        hone.judge("expert")
+
+
+def test_a_model_of_ones_own_judges_and_its_tokens_are_counted(hone: Client) -> None:
+    found = hone.try_grader(LABELS, "four")
+    assert found.reward in (0.0, 1.0)
+    assert sum(found.model_grader_token_usage_per_model.values()) > 0
+    again = hone.try_grader(LABELS, "four")
+    assert again.reward == found.reward
+    assert again.model_grader_token_usage_per_model == {"own": 0}, "an equal question has one answer"
+    missing = hone.try_grader({**LABELS, "model": "nobody"}, "four")
+    assert missing.metadata["errors"]["model_grader_server_error"] is True
+    assert "404" in missing.metadata["errors"]["model_grader_server_error_details"]
+
+
+def test_graders_are_checked_and_tried_in_openais_json(stack: AskedStack, database: Database) -> None:
+    key = keys.create(database, "foreign", tenant="other").secret
+    client = openai.OpenAI(base_url=f"{stack.gateway.url}/v1", api_key=key, max_retries=0)
+    checked = client.fine_tuning.alpha.graders.validate(grader=CHECK)
+    assert checked.grader.to_dict() == CHECK
+    ran = client.fine_tuning.alpha.graders.run(grader=CHECK, model_sample="4", item={"answer": "4"})
+    assert (ran.reward, ran.metadata.type, ran.metadata.errors.other_error) == (1.0, "string_check", False)
+    lacking = client.fine_tuning.alpha.graders.run(grader=CHECK, model_sample="4", item={})
+    assert lacking.metadata.errors.invalid_variable_error is True
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.fine_tuning.alpha.graders.validate(grader={**CHECK, "operation": "equals"})
+    assert refused.value.param == "grader.operation"
+    foreign = client.fine_tuning.alpha.graders.run(grader=LABELS, model_sample="four", item={})
+    assert foreign.metadata.errors.model_grader_server_error is True, "another tenant's model is no judge"
+
+
+@pytest.mark.parametrize(("field", "wanted"), [
+    ("url", {"url": "ftp://judge/v1"}), ("url", {"url": "http://user:word@judge/v1"}),
+    ("terms.attempts", {"terms": {"attempts": 0}}),
+    ("terms.run_cost", {"terms": {"run_cost": "much"}}), ("secret", {"secret": "a b"}), ("mode", {"mode": "x"})])
+def test_what_no_judge_can_be_is_refused(hone: Client, field: str, wanted: dict[str, Any]) -> None:
+    with pytest.raises(Refused) as refused:
+        hone._send(dict[str, Any], "PUT", "/v1/judges/bad", json={
+            "url": "http://judge/v1", "model": "m", **wanted})
+    assert field in str(refused.value)
+
+
+def test_a_pass_opens_nothing_but_models(stack: AskedStack, database: Database) -> None:
+    """Nor does one that another token made, or one that is old."""
+    tenant = database.one("tenants.named", name="default")
+    holder = Pass(str(tenant["id"]) if tenant else "")
+    token = os.environ["HONE_STACK_TOKEN"]
+    with httpx.Client(base_url=stack.gateway.url) as http:
+        def status(path: str, text: str) -> int:
+            return http.get(path, headers={"Authorization": f"Bearer {text}"}).status_code
+
+        assert status("/v1/models/own", issue(token, holder)) in (200, 404)
+        assert status("/v1/models", issue(token, holder)) == 401
+        assert status("/v1/runs", issue(token, holder)) == 401
+        assert status("/v1/models/own", issue("another-token-of-a-stack", holder)) == 401
+        assert status("/v1/models/own", issue(token, holder, now=lambda: 1.0)) == 401
+        assert status("/v1/models/own", "pass-") == 401
