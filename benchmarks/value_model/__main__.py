@@ -20,10 +20,11 @@ from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.value.episodes import Key
 from hone.algorithms.value.evaluation import Predictor, by_model, evaluate
 from hone.algorithms.value.heads import RidgeWeights, ridge
-from hone.algorithms.value.model import Encoded, ValueModel, save
+from hone.algorithms.value.model import ValueModel, save
 from hone.models.embedders import Hashed
 from hone.models.value_fit import fit
 from hone.models.value_training import Training, train
+from hone.text.encoded import Encoded
 
 RESULT, SHIPPED = RESULTS / "value_model.json", Path("libs/hone/algorithms/value/shipped/hashed-v1.safetensors")
 TRAINING = Training(epochs=1, lr=1e-3, context=96)

@@ -19,9 +19,9 @@ from hone.algorithms.value import metrics
 from hone.algorithms.value.episodes import Key
 from hone.algorithms.value.evaluation import Predictor, by_model
 from hone.algorithms.value.heads import RidgeWeights, ridge
-from hone.algorithms.value.model import Encoded
 from hone.algorithms.value.predicting import sigmoid
 from hone.models.value_training import Training, train
+from hone.text.encoded import Encoded
 
 PROMPTS, POLICIES, FACTORS, FEATURES = 2000, 60, 6, 24
 TRAIN_PROMPTS, TRAIN_POLICIES = 1400, 40

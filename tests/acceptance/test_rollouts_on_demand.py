@@ -22,7 +22,7 @@ from hone.cli.main import app
 from hone.client import errors as client_errors
 from hone.client import every
 from hone.crashpoints import WAVE_POINTS
-from hone.models import sentence_encoder
+from hone.text import sentence_encoder
 from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene

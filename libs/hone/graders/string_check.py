@@ -46,11 +46,16 @@ def right_output(item: Item, params: StringCheckParams) -> RightOutput:
     """Return the reference, as text or in the field of a JSON output, where the whole input is read from the output."""
     if params.operation == "ne":
         raise NoReference("operation ne says which text is wrong, not which is right")
-    read = whole(params.input)
-    if read is None or read.root not in ("sample.output_text", "sample.output_json"):
+    return RightOutput(written(params.input, params.reference, item))
+
+
+def written(read: Template, reference: Template, item: Item) -> str:
+    """Return the output of which a template reads the reference. Raises NoReference where it reads more."""
+    variable = whole(read)
+    if variable is None or variable.root not in ("sample.output_text", "sample.output_json"):
         raise NoReference("the input is not one whole text of the output")
-    reference = of_row(params.reference, item)
-    return RightOutput(_nested(read.path, reference) if read.root == "sample.output_json" else reference)
+    text = of_row(reference, item)
+    return _nested(variable.path, text) if variable.root == "sample.output_json" else text
 
 
 def _nested(path: Sequence[str], value: str) -> str:

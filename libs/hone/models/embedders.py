@@ -8,12 +8,12 @@ import numpy as np
 
 from hone.algorithms.inputs import Floats
 from hone.algorithms.value import hashed
-from hone.algorithms.value.model import Encoded
-from hone.models import sentence_encoder
-from hone.models.sentence_encoder import SentenceEncoder
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid, Problem
 from hone.spec.value_settings import ValueSettings
+from hone.text import sentence_encoder
+from hone.text.encoded import Encoded
+from hone.text.sentence_encoder import SentenceEncoder
 
 _AT_ONCE, _TIMEOUT_S = 128, 30.0
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from hone.algorithms.value.episodes import Key
 from hone.algorithms.value.evaluation import by_model, evaluate
-from hone.algorithms.value.model import Encoded, Kind, ValueModel, save
+from hone.algorithms.value.model import Kind, ValueModel, save
 from hone.models import embedders
 from hone.models.embedders import Embedder
 from hone.models.value_training import Training, train
 from hone.spec.value_settings import ValueSettings
+from hone.text.encoded import Encoded
 
 HELD_OUT = 5
 """One run in this many is not trained on, but predicted, where there are as many."""

@@ -13,8 +13,9 @@ from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.value import adapter, losses
 from hone.algorithms.value.episodes import CHUNK, Episode, Key, epoch
 from hone.algorithms.value.heads import RidgeWeights, ridge, widened
-from hone.algorithms.value.model import Encoded, Kind, ValueModel, scaled
+from hone.algorithms.value.model import Kind, ValueModel, scaled
 from hone.algorithms.value.predicting import CONTEXT_ROWS
+from hone.text.encoded import Encoded
 
 DROPOUT = 0.2
 

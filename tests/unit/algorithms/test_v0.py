@@ -11,8 +11,10 @@ from hone.algorithms.value.denoising import clustered
 from hone.algorithms.value.episodes import Key, class_weights, epoch, pairs
 from hone.algorithms.value.evaluation import evaluate
 from hone.algorithms.value.heads import RidgeWeights, knn, missing, ridge, widened
-from hone.algorithms.value.model import Encoded, NoValueModel, ValueModel, load, save
+from hone.algorithms.value.model import NoValueModel, ValueModel, load, save
 from hone.algorithms.value.predicting import labels, predict, sigmoid
+from hone.text.encoded import Encoded
+from hone.text.erf import erf
 
 SCORES, LABELS = np.array([0.8, -1.2, 0.1, -1.0]), np.array([0.9, 0.3, 0.6, 0.0])
 
@@ -51,7 +53,7 @@ def test_queries_begin_static_and_ignore_padding() -> None:
     states[~real] = 1e6
     assert adapter.queries(weights, vectors, states, real) == pytest.approx(found, abs=1e-12)
     places = [-1.5, 0.0, 0.3, 4.0]
-    assert adapter.erf(np.array(places)) == pytest.approx(list(map(math.erf, places)), abs=2e-7)
+    assert erf(np.array(places)) == pytest.approx(list(map(math.erf, places)), abs=2e-7)
 
 
 def test_ridge_is_the_spec_s_in_any_order_and_without_a_penalty_twice_is_once() -> None:

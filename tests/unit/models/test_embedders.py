@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from hone.algorithms.value.model import ValueModel, save
-from hone.models import embedders, sentence_encoder
+from hone.models import embedders
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid
 from hone.spec.value_settings import ValueSettings
+from hone.text import sentence_encoder
 from services.value import models
 
 

@@ -13,10 +13,12 @@ from benchmarks.value_model import world
 from hone.algorithms.value import adapter
 from hone.algorithms.value.episodes import Key
 from hone.algorithms.value.evaluation import by_model
-from hone.algorithms.value.model import Encoded, load
-from hone.models import sentence_encoder, value_fit
-from hone.models.sentence_encoder import SentenceEncoder
+from hone.algorithms.value.model import load
+from hone.models import value_fit
 from hone.models.value_training import Training, train
+from hone.text import sentence_encoder
+from hone.text.encoded import Encoded
+from hone.text.sentence_encoder import SentenceEncoder
 
 
 def test_an_unseen_policy_is_known_by_its_context() -> None:

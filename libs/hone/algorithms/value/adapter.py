@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hone.text.erf import erf
+
 QUERIES, WIDTH, HEADS = 168, 6, 3
 """Queries, width of each, and heads that attend."""
 BOTTLENECK = 128
@@ -101,13 +103,6 @@ def _norm(values: Any, weights: Mapping[str, Any], name: str, xp: Any) -> Any:
 
 def _gelu(values: Any, xp: Any) -> Any:
     return 0.5 * values * (1.0 + (erf if xp is np else xp.erf)(values / math.sqrt(2.0)))
-
-
-def erf(values: Any) -> Any:
-    """Return the error function of an array to 2e-7: formula 7.1.26 of Abramowitz and Stegun."""
-    t = 1.0 / (1.0 + 0.3275911 * np.abs(values))
-    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    return np.copysign(1.0 - series * np.exp(-values * values), values)
 
 
 def _split(values: Any, xp: Any) -> Any:

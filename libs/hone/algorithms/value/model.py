@@ -12,9 +12,10 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from hone.algorithms.inputs import Flags, Floats, Ints
+from hone.algorithms.inputs import Floats
 from hone.algorithms.value import adapter
 from hone.algorithms.value.heads import RidgeWeights
+from hone.text.encoded import Encoded
 
 Kind = Literal["none", "mlp", "queries"]
 _FACTS = "hone"
@@ -24,17 +25,6 @@ _AT_ONCE = 32
 
 class NoValueModel(ValueError):
     """A file holds no value model, or one for another embedder."""
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """What an embedder says about N prompts."""
-
-    vectors: Floats  # [N, D], each of length 1
-    states: NDArray[np.floating[Any]] | None = None  # [N, L, D], of their tokens; None: the embedder has none
-    real: Flags | None = None  # [N, L], which states are of tokens
-    tokens: Ints | None = None  # [N], tokens of each as the embedder counts them; None: it does not say
-    used: int | None = None  # tokens of all, where it counts them together
 
 
 @dataclass(frozen=True)

