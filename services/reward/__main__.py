@@ -8,6 +8,7 @@ from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
 from hone.rpc.tenancy import Tenancy
+from hone.sandbox.client import Sandbox
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -16,6 +17,7 @@ from services.reward.judges.asking import AskedJudges
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.service import Reward
+from services.reward.tools import Helpers
 
 SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 
@@ -25,7 +27,9 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
     client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None)
     await database.open()
-    reward = Reward(Grading(pool, AskedJudges(chosen, database, client)), Ledger(database), chosen.tenant_samples)
+    sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
+    helpers = Helpers(AskedJudges(chosen, database, client), sandbox)
+    reward = Reward(Grading(pool, helpers), Ledger(database), chosen.tenant_samples)
     try:
         await serve(
             chosen.addresses.reward, SERVICE, chosen.stack_token,
@@ -34,6 +38,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     finally:
         await pool.close()
         await client.aclose()
+        await sandbox.close()
         await database.close()
 
 

@@ -15,7 +15,7 @@ from hone.graders.sample import Reads, Sample, Sent, received, sent_again
 from hone.graders.specs import Spec
 from hone.process.line import StillWaiting, Turn
 from services.reward.pool import Job, Pool
-from services.reward.tools import Judges, NoJudges, ServiceTools
+from services.reward.tools import Helpers, ServiceTools
 
 BACKOFF_S = (1.0, 2.0)
 """Pauses before the repetitions of a grade that ended as infra_error."""
@@ -31,8 +31,8 @@ Unit = tuple[Sent, ...]
 class Grading:
     """Grades samples. Equal samples are graded once, because a grader is a pure function of what it reads."""
 
-    def __init__(self, pool: Pool, judges: Judges = NoJudges(), backoff_s: Sequence[float] = BACKOFF_S) -> None:
-        self._pool, self._judges, self._backoff_s = pool, judges, backoff_s
+    def __init__(self, pool: Pool, helpers: Helpers = Helpers(), backoff_s: Sequence[float] = BACKOFF_S) -> None:
+        self._pool, self._helpers, self._backoff_s = pool, helpers, backoff_s
 
     async def grade(self, spec: Spec, unit: Unit, turn: Turn = Turn()) -> list[Result]:
         """Return the grades of a unit. Those of infra_error are tried again after each pause of `backoff_s`.
@@ -56,7 +56,7 @@ class Grading:
             return await self._pool.grade(Job(spec.json, unit, turn))
         try:
             async with asyncio.timeout(spec.limit_s):
-                return await grades(spec, received(unit), ServiceTools(spec, turn, self._inside, self._judges))
+                return await grades(spec, received(unit), ServiceTools(spec, turn, self._inside, self._helpers))
         except TimeoutError:
             return [failure(Status.TIMEOUT_GRADER, f"the grader took longer than {spec.limit_s:g} s")] * len(unit)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hone.graders.contract import Result
@@ -11,6 +12,8 @@ from hone.graders.sample import Sample
 from hone.graders.specs import Spec
 from hone.process.line import StillWaiting, Turn
 from hone.rpc.errors import NotReady
+from hone.sandbox.client import Sandbox, SandboxBusy
+from hone.sandbox.program import Ended, Program, Ran
 
 Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
 """Grades a sample, wherever its grader runs. It raises StillWaiting alone."""
@@ -30,11 +33,19 @@ class NoJudges:
         raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no judge {question.judge!r} can be asked here")
 
 
+@dataclass(frozen=True)
+class Helpers:
+    """Who does for graders what this service does not do itself."""
+
+    judges: Judges = field(default_factory=NoJudges)
+    sandbox: Sandbox | None = None
+
+
 class ServiceTools:
     """The tools of one grade. What it used is counted to its turn."""
 
-    def __init__(self, spec: Spec, turn: Turn, inner: Inner, judges: Judges) -> None:
-        self._spec, self._turn, self._inner, self._judges = spec, turn, inner, judges
+    def __init__(self, spec: Spec, turn: Turn, inner: Inner, helpers: Helpers) -> None:
+        self._spec, self._turn, self._inner, self._helpers = spec, turn, inner, helpers
 
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
         return await asyncio.gather(*(
@@ -43,9 +54,20 @@ class ServiceTools:
     async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
         return await asyncio.gather(*map(self._answer, questions))
 
+    async def ran(self, programs: Sequence[Program]) -> list[Ran]:
+        return await asyncio.gather(*map(self._run, programs))
+
+    async def _run(self, program: Program) -> Ran:
+        if self._helpers.sandbox is None:
+            return Ran(Ended.INFRA_ERROR, "there is no sandbox")
+        try:
+            return await self._helpers.sandbox.run(program, self._turn.tenant, self._turn.run, self._turn.wait_s)
+        except SandboxBusy as busy:
+            raise StillWaiting(str(busy)) from busy
+
     async def _answer(self, question: Question) -> Reply | JudgeFailed:
         try:
-            return await self._judges.ask(question, self._turn)
+            return await self._helpers.judges.ask(question, self._turn)
         except JudgeFailed as failed:
             return failed
         except NotReady as away:

@@ -29,8 +29,9 @@ def running(name: str, **variables: str) -> Iterator[Service]:
 
     At the end of the context the service gets SIGTERM, unless the test ended it, and has a minute to end.
     """
-    address = f"127.0.0.1:{ports.pick(1)[0]}"
-    environ = {**os.environ, f"HONE_{name.upper()}_ADDRESS": address, **variables}
+    setting = f"HONE_{name.upper()}_ADDRESS"
+    address = variables.get(setting) or f"127.0.0.1:{ports.pick(1)[0]}"
+    environ = {**os.environ, setting: address, **variables}
     command = [interpreters.python(name, environ), "-m", f"services.{name}"]
     process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
     try:

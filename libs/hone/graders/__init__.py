@@ -13,6 +13,7 @@ from hone.graders import (
     math,
     multi,
     numeric,
+    python,
     reasoning_gym,
     score_model,
     skill_credit,
@@ -52,6 +53,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "skill_use": skill_use.GRADER,
     "sql_phases": sql_phases.GRADER,
     "table_steps": table_steps.GRADER,
+    "python": python.GRADER,
     "score_model": score_model.GRADER,
     "label_model": label_model.GRADER,
 }

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Item, Reads, Sample
+from hone.sandbox.program import Program, Ran
 from hone.spec.parameters import Strict
 
 
@@ -153,6 +154,9 @@ class Tools(Protocol):
 
     async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
         """Ask judges, and return what came of each question. For graders that need a judge."""
+
+    async def ran(self, programs: Sequence[Program]) -> list[Ran]:
+        """Run programs in the sandbox, and return what each did. For graders that need a sandbox."""
 
 
 Bounds = tuple[float, float]

@@ -11,6 +11,7 @@ from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Item, Sample
 from hone.graders.specs import Spec
+from hone.sandbox.program import Ended, Program, Ran
 from hone.text.reasoning import Unfinished, said
 
 MAX_BYTES = 200_000
@@ -59,6 +60,9 @@ class _Here:
 
     async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
         return [JudgeFailed(ErrorKind.MODEL_SERVER, "no judge can be asked here")] * len(questions)
+
+    async def ran(self, programs: Sequence[Program]) -> list[Ran]:
+        return [Ran(Ended.INFRA_ERROR, "there is no sandbox here")] * len(programs)
 
 
 async def _results(spec: Spec, samples: Sequence[Sample], tools: Tools) -> list[Result]:

@@ -76,6 +76,17 @@ def shown(named: Variable, item: Mapping[str, Any], output_text: str) -> str:
     return _shown(_within(value, named.path, lacking, texts=True)) if named.path else _shown(value)
 
 
+def sample_of(item: Mapping[str, Any], output_text: str) -> dict[str, Any]:
+    """Return what OpenAI's python graders get as their `sample`. `output_json` is null where the output is no JSON."""
+    choice = _choice(item, output_text)
+    try:
+        read = row_json.plain(_parsed(output_text))
+    except NoAnswer:
+        read = None
+    return {"output_text": output_text, "output_json": read, "output_tools": choice["message"]["tool_calls"] or [],
+            "choices": [choice]}
+
+
 def _within(value: Any, path: Sequence[str], lacking: Exception, texts: bool = False) -> Any:
     """Return the value at a path. `texts`: a path may go on in the JSON of a text, as in the arguments of a call."""
     for key in path:
