@@ -94,4 +94,4 @@ def test_a_cut_list_of_versions_leads_to_its_end(signed_in: Browser, many: World
 
 
 def _shows(browser: Browser, count: int) -> bool:
-    return len(browser.all("tbody tr")) == count
+    return browser.count("tbody tr") == count
