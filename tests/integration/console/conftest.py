@@ -5,13 +5,15 @@ Console and browser are started once a session. Each module has a gateway of its
 world      what the first tenant has (tests.integration.console.rows.World); the second tenant has nothing
 console    URL of the console
 browser    Chromium, not signed in, 1280 px wide, light
-signed_in  the same, signed in as the first tenant
+signed_in  the same, signed in as the first tenant; the tests of a module share a session
+signed_in_anew  the same with a session of its own, on the list of runs: for tests that end or change their session
 """
 
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -91,9 +93,29 @@ def browser(chromium_browser: Browser, gateway: Gateway) -> Browser:  # noqa: AR
 
 
 @pytest.fixture
-def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811, ARG001
+def signed_in_anew(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811, ARG001
     sign_in(browser, tenant)
     return browser
+
+
+@pytest.fixture(scope="module")
+def session(
+    chromium_browser: Browser, gateway: Gateway, tenant: str, world: World,  # noqa: F811, ARG001
+) -> list[dict[str, Any]]:
+    """The cookies of a browser that the first tenant has signed in."""
+    chromium_browser.forget()
+    chromium_browser.open("/sign-in", "Sign in")
+    sign_in(chromium_browser, tenant)
+    return chromium_browser.cookies()
+
+
+@pytest.fixture
+def signed_in(chromium_browser: Browser, session: list[dict[str, Any]]) -> Browser:
+    chromium_browser.leave()
+    chromium_browser.look()
+    chromium_browser.forget()
+    chromium_browser.remember(session)
+    return chromium_browser
 
 
 def sign_in(browser: Browser, key: str, expected: str = "Runs") -> None:

@@ -11,6 +11,12 @@ from tests.servers.chromium import Browser
 FINE = "A run can have this spec."
 
 
+@pytest.fixture
+def signed_in(signed_in_anew: Browser) -> Browser:
+    """A session keeps the draft of a spec: each test begins without one."""
+    return signed_in_anew
+
+
 def test_a_run_starts_once_from_a_preset_a_model_and_tasks(signed_in: Browser, hone: Client) -> None:
     signed_in.open("/runs", "New run")
     signed_in.find("a[href='/runs/new']").click()

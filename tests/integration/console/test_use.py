@@ -62,20 +62,20 @@ def test_no_address_leads_out_of_the_console(browser: Browser, tenant: str) -> N
         browser.forget()
 
 
-def test_sign_out_forgets_the_key(signed_in: Browser) -> None:
-    signed_in.button("Sign out").click()
-    signed_in.wait(lambda: signed_in.path() == "/sign-in")
-    signed_in.open("/runs", "Sign in")
+def test_sign_out_forgets_the_key(signed_in_anew: Browser) -> None:
+    signed_in_anew.button("Sign out").click()
+    signed_in_anew.wait(lambda: signed_in_anew.path() == "/sign-in")
+    signed_in_anew.open("/runs", "Sign in")
 
 
-def test_an_open_page_notices_a_sign_out_elsewhere(signed_in: Browser) -> None:
-    signed_in.open("/runs", "sort six digits")
-    cookies = {one["name"]: one["value"] for one in signed_in.cookies()}
-    answer = httpx.post(f"{signed_in.url}/sign-out", cookies=cookies)
+def test_an_open_page_notices_a_sign_out_elsewhere(signed_in_anew: Browser) -> None:
+    signed_in_anew.open("/runs", "sort six digits")
+    cookies = {one["name"]: one["value"] for one in signed_in_anew.cookies()}
+    answer = httpx.post(f"{signed_in_anew.url}/sign-out", cookies=cookies)
     assert answer.status_code == 303
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-    signed_in.wait(lambda: signed_in.path() == "/sign-in")
-    signed_in.wait_for("You were signed out")
+    signed_in_anew.wait(lambda: signed_in_anew.path() == "/sign-in")
+    signed_in_anew.wait_for("You were signed out")
 
 
 def test_a_key_that_was_revoked_is_said_and_another_leads_back(
@@ -120,7 +120,7 @@ def test_cancelling_is_asked_about_first(signed_in: Browser, hone: Client, world
 
 def test_an_export_is_downloaded_whole_and_by_file(
     signed_in: Browser, hone: Client, world: World, postgres: TestDatabase, gateway: Gateway, tmp_path: Path,
-    browser: Browser, other_tenant: str,
+    other_tenant: str,
 ) -> None:
     export = hone.create_export(world.running.id)
     files = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 12288}
@@ -143,7 +143,7 @@ def test_an_export_is_downloaded_whole_and_by_file(
     signed_in.wait(lambda: hone.exports(world.running.id).data[0].id != export.id)
     versions = {one.id: one.number for one in hone.checkpoints(world.running.id).data}
     assert versions[hone.exports(world.running.id).data[0].version_id] == 95
-    _refused_to_others(browser, export.id, other_tenant)
+    _refused_to_others(signed_in, export.id, other_tenant)
 
 
 def _refused_to_others(browser: Browser, export_id: str, other_tenant: str) -> None:
@@ -278,15 +278,15 @@ def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
         assert any(name in (one or "") for one in reached), (name, reached)
 
 
-def test_the_theme_follows_the_system_until_it_is_chosen(signed_in: Browser) -> None:
-    signed_in.look(dark=True)
-    signed_in.open("/models", "toy-text")
-    signed_in.wait(lambda: "body--dark" in str(signed_in.find("body").get_attribute("class")))
+def test_the_theme_follows_the_system_until_it_is_chosen(signed_in_anew: Browser) -> None:
+    signed_in_anew.look(dark=True)
+    signed_in_anew.open("/models", "toy-text")
+    signed_in_anew.wait(lambda: "body--dark" in str(signed_in_anew.find("body").get_attribute("class")))
     for expected in (True, False):
-        signed_in.find("button[aria-label^='Theme']").click()
-        signed_in.wait(partial(_is_dark, signed_in, expected))
-    signed_in.open("/usage", "By key")
-    signed_in.wait(lambda: "body--light" in str(signed_in.find("body").get_attribute("class")))
+        signed_in_anew.find("button[aria-label^='Theme']").click()
+        signed_in_anew.wait(partial(_is_dark, signed_in_anew, expected))
+    signed_in_anew.open("/usage", "By key")
+    signed_in_anew.wait(lambda: "body--light" in str(signed_in_anew.find("body").get_attribute("class")))
 
 
 def test_what_people_write_is_text_and_leaves_room_for_the_rest(signed_in: Browser, hone: Client) -> None:
@@ -299,9 +299,9 @@ def test_what_people_write_is_text_and_leaves_room_for_the_rest(signed_in: Brows
     assert last["x"] + last["width"] <= 1280, "a long name pushes no column away"
 
 
-def test_signing_in_again_replaces_the_key(signed_in: Browser, other_tenant: str) -> None:
-    signed_in.open("/sign-in", "Sign in")
-    sign_in(signed_in, other_tenant, "No runs yet")
+def test_signing_in_again_replaces_the_key(signed_in_anew: Browser, other_tenant: str) -> None:
+    signed_in_anew.open("/sign-in", "Sign in")
+    sign_in(signed_in_anew, other_tenant, "No runs yet")
 
 
 def _is_at(browser: Browser, path: str) -> bool:
