@@ -1,7 +1,7 @@
-"""`python -m tests.integration.learner.ranked play|tiles|ask|rest DIRECTORY STALL_S`, under torchrun, for tests.
+"""`python -m tests.integration.learner.ranked play|ask|rest DIRECTORY STALL_S`, under torchrun, for tests.
 
-play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them
-tiles   the cases of TILES, computed in tiles, as with a vocabulary whose logits do not fit in memory together
+play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them. Then
+        the cases of TILES, below "DIRECTORY in tiles": as with a vocabulary whose logits do not fit in memory together
 ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
 rest    the same, and rank 1 stops before it takes its fourth call
 """
@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -168,10 +168,15 @@ def held(learner: Learner) -> float:
     return sum(cast(DTensor, one).to_local().numel() for one in trained) / sum(one.numel() for one in trained)
 
 
-def play_each(group: RankGroup, directory: Path, names: Iterable[str] = TILES) -> None:
+def play_each(group: RankGroup, directory: Path, names: Iterable[str]) -> None:
     """Play cases, each going on from the snapshot that one process wrote besides."""
     for name in names:
         play(group, name, directory / name, directory.parent / "alone" / name / "snapshot")
+
+
+def play_in_tiles(group: RankGroup, directory: Path) -> None:
+    """Play the cases whose forwards differ."""
+    play_each(group, directory.with_name(f"{directory.name} in tiles"), TILES)
 
 
 def play_all(group: RankGroup, directory: Path) -> None:
@@ -208,19 +213,19 @@ def main() -> None:
     from hone.models import policy
     from hone.models.distributed_ranks import DistributedRanks
 
-    if sys.argv[1] == "tiles":
-        policy._LOGITS_AT_ONCE = 7 * len(toy.SYMBOLS)
     work, directory, group = sys.argv[1], Path(sys.argv[2]), RankGroup(DistributedRanks.join("cpu", float(sys.argv[3])))
     if group.ranks.rank:
         (directory / "pid").write_text(str(os.getpid()))
         if work == "rest":
             stand_still(group.ranks, 3)
-        group.follow()
-    else:
-        works: Mapping[str, Callable[[RankGroup, Path], None]] = {
-            "play": play_all, "tiles": play_each, "ask": ask, "rest": ask}
-        works[work](group, directory)
-        group.end()
+    for part in (play_all, play_in_tiles) if work == "play" else (ask,):
+        if part is play_in_tiles:
+            policy._LOGITS_AT_ONCE = 7 * len(toy.SYMBOLS)
+        if group.ranks.rank:
+            group.follow()
+        else:
+            part(group, directory)
+            group.end()
 
 
 if __name__ == "__main__":

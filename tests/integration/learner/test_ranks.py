@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -24,7 +24,9 @@ from tests.integration.learner.ranked import CASES, OPTIMIZER, TILES
 EXACT = {"trajectories", "trained_tokens", "masked_samples", "rejected_rows", "skipped_groups", "skipped_trajectories",
          "forward_tokens", "advantage/zero_variance_groups"}
 
-RANKS = {"play": "two", "tiles": "two in tiles"}
+STALL_S = 15
+LOST = {"dies": signal.SIGKILL, "hangs in a call": signal.SIGSTOP, "between two orders": None}
+"""How rank 1 is lost: by the signal that the test sends, or by itself."""
 by_ranks = pytest.mark.parametrize(("ranks", "name"), [
     (ranks, name) for ranks, names in (("two", CASES), ("two in tiles", TILES)) for name in sorted(names)])
 
@@ -56,10 +58,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     group = RankGroup(ALONE)
     for name in CASES:
         ranked.play(group, name, directory / "alone" / name)
-    for work, ranks in RANKS.items():
-        with torchrun(work, directory / ranks, 120) as process:
-            output, _ = process.communicate(timeout=240)
-        assert process.returncode == 0, output[-3000:]
+    with torchrun("play", directory / "two", 120) as process:
+        output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output[-3000:]
     return directory
 
 
@@ -158,17 +159,20 @@ def test_what_no_rank_can_do_is_refused_and_they_go_on(played: Path) -> None:
     assert load((played / "two" / "after").read_bytes())
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_rank_that_dies_or_hangs_ends_the_other(tmp_path: Path, number: int) -> None:
-    with torchrun("ask", tmp_path / "two", 15) as process:
-        wait_for("both ranks at work", (tmp_path / "two" / "begun").exists, 120)
-        os.kill(int((tmp_path / "two" / "pid").read_text()), number)
-        assert process.stdout is not None
-        assert any("RanksLost" in line for line in process.stdout), "rank 0 reports the reason"
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
+    """Whether rank 0 of each of three pairs gave the reason when rank 1 was lost. They wait for it beside each other."""
+    directory = tmp_path_factory.mktemp("lost")
+    with ExitStack() as opened:
+        pairs = {name: opened.enter_context(torchrun("rest" if name == "between two orders" else "ask",
+                                                     directory / name, STALL_S)) for name in LOST}
+        for name, number in LOST.items():
+            if number is not None:
+                wait_for("both ranks at work", (directory / name / "begun").exists, 120)
+                os.kill(int((directory / name / "pid").read_text()), number)
+        return {name: any("RanksLost" in line for line in pair.stdout or ()) for name, pair in pairs.items()}
 
 
-@pytest.mark.timeout(120)
-def test_a_rank_that_hangs_between_two_orders_ends_the_other(tmp_path: Path) -> None:
-    with torchrun("rest", tmp_path / "two", 15) as process:
-        assert process.stdout is not None
-        assert any("RanksLost" in line for line in process.stdout), "rank 0 reports the reason"
+@pytest.mark.parametrize("name", LOST)
+def test_a_rank_that_dies_or_hangs_ends_the_other(reported: dict[str, bool], name: str) -> None:
+    assert reported[name], "rank 0 reports the reason"
