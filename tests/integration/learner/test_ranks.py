@@ -161,7 +161,7 @@ def test_what_no_rank_can_do_is_refused_and_they_go_on(played: Path) -> None:
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
-    """Whether rank 0 of each of three pairs gave the reason when rank 1 was lost. They wait for it beside each other."""
+    """Whether rank 0 of each of three pairs gave the reason when rank 1 was lost. The pairs wait beside each other."""
     directory = tmp_path_factory.mktemp("lost")
     with ExitStack() as opened:
         pairs = {name: opened.enter_context(torchrun("rest" if name == "between two orders" else "ask",
