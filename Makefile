@@ -5,7 +5,7 @@
 ## make lint       check style, import rules, lengths of files and functions, and generated code
 ## make types      check types with mypy
 ## make unit       run the unit tests; also: make integration, make acceptance; options: PYTEST_OPTIONS="-k word"
-## make deps       install the servers and programs that tests use: RabbitMQ, Ceph, promtool, Chromium, Node, g++, helm
+## make deps       install the servers and programs that tests use: RabbitMQ, Ceph, promtool, Chromium, Node, g++, bubblewrap, helm
 ## make vllm       make vLLM's own environment, .venv-vllm (3 minutes, 4 GB); then HONE_ENGINE=vllm make demo
 ## make vllm-test  the same, then test the vLLM engine
 ## make compose-test   start docker-compose.yml with stand-in images and train the toy run on it (minutes)

@@ -172,7 +172,7 @@ class Cell:
             written = await asyncio.to_thread(process.stderr.read)
         await self.kill()
         lines = written.decode(errors="replace").strip().splitlines()
-        return f"the keeper of programs ended: {lines[-1] if lines else error!r}"
+        return lines[-1] if lines else f"its keeper ended: {error!r}"
 
 
 def family(pid: int) -> list[int]:

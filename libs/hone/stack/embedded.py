@@ -269,6 +269,8 @@ def _folder_url(scheme: str, folder: Path) -> str:
 def _ready(process: Process, state: str) -> bool:
     if process.address is None:
         return state == "RUNNING"
+    if not process.needed and state in {"BACKOFF", "FATAL"}:
+        return True
     return state in {"RUNNING", "STARTING"} and ports.answers(reachable(process.address))
 
 

@@ -16,6 +16,7 @@ class Kind(NamedTuple):
     several: bool  # whether a stack may have several
     only_with: str | None = None  # the variable without which a stack has none
     usual: Mapping[str, str] = {}  # variables that it gets unless the environment has them
+    needed: bool = True  # whether a stack waits for it even if it ends at its start
 
 
 METRICS = "HONE_METRICS_ADDRESS"
@@ -27,7 +28,7 @@ The C library reads the variable before any of our code runs."""
 
 KINDS = {
     "inference": Kind("services.inference", "inference", True),
-    "sandbox": Kind("services.sandbox", "sandbox", False),
+    "sandbox": Kind("services.sandbox", "sandbox", False, needed=False),
     "reward": Kind("services.reward", "reward", False),
     "value": Kind("services.value", "value", False),
     "simulation": Kind("services.simulation", "simulation", False),
@@ -50,6 +51,7 @@ class Process:
     command: tuple[str, ...]
     environment: Mapping[str, str]  # its own variables, besides those of the stack
     address: str | None = None  # host:port, None if it does not listen
+    needed: bool = True  # as of its kind
 
 
 def services(
@@ -99,7 +101,7 @@ def _process(
     if host := environment.get(METRICS, "").rpartition(":")[0]:
         own[METRICS] = f"{host}:{record.port(f'{name} metrics')}"
     run = command or [interpreters.python(kind, environment), "-m", KINDS[kind].module]
-    return Process(name, tuple(run), own, address)
+    return Process(name, tuple(run), own, address, KINDS[kind].needed)
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from hone.spec.problems import Invalid
 from hone.stack import certificate
 
 MADE = "made"
-VOLUMES = ("owner", "worker", "gateway", "stack", "rabbitmq", "objects", "door")
+VOLUMES = ("owner", "worker", "gateway", "stack", "rabbitmq", "objects", "door", "sandbox")
 """Directories that services mount. Each service has only those that it needs."""
 
 _RANDOM = ("postgres", "worker", "gateway", "rabbitmq", "objects", "stack")
@@ -55,6 +55,7 @@ def files(made: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
         "gateway/database-url": url(
             "HONE_GATEWAY_DATABASE_URL", f"postgresql://hone_gateway_login:{made['gateway']}@postgres/hone"),
         "stack/token": made["stack"],
+        "sandbox/token": made["stack"],
         "stack/objects-url": url("HONE_OBJECTS_URL", f"s3://hone:{made['objects']}@objects:9000/hone"),
         "stack/broker-url": url("HONE_BROKER_URL", f"amqp://hone:{made['rabbitmq']}@rabbitmq//"),
         "rabbitmq/rabbitmq.conf": f"default_user = hone\ndefault_pass = {made['rabbitmq']}\nloopback_users = none\n",

@@ -22,6 +22,9 @@ DAEMON = "hone.stack.daemon"
 """The module of supervisord's process."""
 _CALL_S = 10.0
 _SHUTDOWN = 6  # supervisor.xmlrpc.Faults.SHUTDOWN_STATE, whose module takes long to import
+_PERSISTENT = {"startsecs": "1", "startretries": "1000000"}
+_RELUCTANT = {"startsecs": "5", "startretries": "2"}
+"""For a process that ends at its start where this machine lacks what it needs: it stays FATAL then, with its reason."""
 STOP_S = 6
 """Seconds a process has between SIGTERM and SIGKILL."""
 _SOCKET_LENGTH = 90  # of the 107 characters a socket's path may have; supervisord appends its pid
@@ -172,7 +175,7 @@ def _program(process: Process, options: Mapping[str, str]) -> str:
     pairs = ",".join(f'{key}="{value}"' for key, value in process.environment.items())
     return _section(f"program:{process.name}", {
         "command": shlex.join(process.command), "environment": pairs,
-        "autorestart": "true", "startsecs": "1", "startretries": "1000000",
+        "autorestart": "true", **(_PERSISTENT if process.needed else _RELUCTANT),
         "stopwaitsecs": str(STOP_S), "redirect_stderr": "true",
         "stdout_logfile": f"logs/{process.name}.log",  # in the working directory, the state
         "stdout_logfile_maxbytes": "16MB", "stdout_logfile_backups": "2", **options})

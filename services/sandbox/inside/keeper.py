@@ -11,7 +11,6 @@ import gc
 import importlib
 import json
 import os
-import random
 import selectors
 import socket
 import sys
@@ -33,7 +32,10 @@ def main(text: str) -> None:
     given = json.loads(text)
     control = socket.socket(fileno=given["control"])
     system.die_with_parent()
-    walls = _walls(given)
+    try:
+        walls = _walls(given)
+    except OSError as error:
+        sys.exit(str(error))
     sys.path[:] = given["path"]
     for name in (*NAMES, *given["preload"]):
         importlib.import_module(name)
@@ -62,8 +64,7 @@ def _enter_bubblewrap(given: dict[str, Any]) -> NoReturn:
 
 
 def _start_equal() -> None:
-    """Give each program the same random numbers, and share the memory of what is loaded."""
-    random.seed(0)
+    """Give each program the same random numbers of numpy, if it is there, and share the memory of what is loaded."""
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(0)
     gc.collect()

@@ -9,6 +9,7 @@ import io
 import json
 import linecache
 import os
+import random
 import resource
 import struct
 import sys
@@ -88,6 +89,7 @@ def _write(files: Sequence[tuple[str, bytes]]) -> None:
 def _run(request: Request, answers: Answers) -> None:
     main = ModuleType("__main__")
     sys.modules["__main__"], sys.argv = main, [FILE]
+    random.seed(0)  # Python seeds it anew in each child
     try:
         text = request.source.decode()
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)

@@ -135,14 +135,18 @@ def become_root_of_own_users(others: int = 0) -> bool:
 
     Return whether it has a second user, for programs: only the machine's root can have it so.
     """
-    own, separate = (os.geteuid(), os.getegid()), os.geteuid() == 0
+    own = (os.geteuid(), os.getegid())
+    separate = own[0] == 0 and _has_user(OUTER)
     asked, answered = os.pipe(), os.pipe()
     parent = os.getpid()
     if separate:
         os.setgroups([])
         if os.fork() == 0:  # who maps two users has to stand outside
             _map_from_outside(parent, asked, answered)
-    system.unshare(system.NEW_USERS | others)
+    try:
+        system.unshare(system.NEW_USERS | others)
+    except OSError as error:
+        raise OSError(f"this process may have no user namespaces: {error.strerror}") from error
     if not separate:
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {own[0]} 1\n"), ("gid_map", f"0 {own[1]} 1\n")):
             _put(f"/proc/{parent}/{name}", text)
@@ -156,6 +160,13 @@ def become_root_of_own_users(others: int = 0) -> bool:
     for descriptor in {*asked, *answered} - ({answered[1]} if separate else set()):
         os.close(descriptor)
     return separate
+
+
+def _has_user(user: int) -> bool:
+    """Return whether a user exists in our namespace, which may be a container's with one user alone."""
+    with open("/proc/self/uid_map") as file:
+        ranges = [[int(number) for number in line.split()] for line in file]
+    return any(first <= user < first + count for first, _, count in ranges)
 
 
 def _map_from_outside(pid: int, asked: tuple[int, int], answered: tuple[int, int]) -> None:

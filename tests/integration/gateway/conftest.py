@@ -29,7 +29,7 @@ from tests.servers.postgres import TestDatabase
 
 MAX_BODY_MB = 4
 MAX_UPLOADS = 40
-ABSENT = ("REWARD", "VALUE", "SIMULATION", "LEARNER", "INFERENCE")
+ABSENT = ("REWARD", "VALUE", "SIMULATION", "LEARNER", "INFERENCE", "SANDBOX")
 
 
 @dataclass(frozen=True)
