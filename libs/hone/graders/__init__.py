@@ -13,8 +13,10 @@ from hone.graders import (
     math,
     multi,
     numeric,
+    pairwise,
     python,
     reasoning_gym,
+    rubric,
     score_model,
     skill_credit,
     skill_use,
@@ -56,4 +58,6 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "python": python.GRADER,
     "score_model": score_model.GRADER,
     "label_model": label_model.GRADER,
+    "rubric": rubric.GRADER,
+    "pairwise": pairwise.GRADER,
 }
