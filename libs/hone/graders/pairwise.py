@@ -20,8 +20,8 @@ LOW, HIGH, EVEN = 1.0, 5.0, 3.5
 """Smallest and largest score of an answer in a pair, and the ranking, from 1 to 6, of two that are equal."""
 _TASK = "You compare two answers to a task. Judge them by what they say, not by their length or order."
 _FORM = """Answer with a JSON object. "reasons": some sentences. Then "score_1" and "score_2": how good each answer \
-is, whole numbers from 1 to 5. Then "ranking": a whole number from 1, the first answer is much better, to 6, the second \
-is."""
+is, whole numbers from 1 to 5. Then "ranking": a whole number from 1, the first answer is much better, to 6, the \
+second is."""
 _SCORE = {"type": "integer", "minimum": 1, "maximum": 5}
 _SCHEMA: Mapping[str, Any] = {
     "type": "object", "properties": {

@@ -13,7 +13,7 @@ from hone.graders.sample import Sample
 from hone.graders.templates import Template
 from hone.spec.parameters import Strict
 
-_TASK = "You judge an answer by a list of criteria. Judge each one by itself, by what the answer says, and nothing else."
+_TASK = "You judge an answer by a list of criteria. Judge each one by itself, by what the answer says and nothing else."
 _FORM = """Answer with a JSON object. "reasons": an object with one sentence for each criterion, by its name. Then \
 "verdicts": an object with one of the choices for each criterion, by its name."""
 
