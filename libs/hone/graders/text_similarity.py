@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 from rapidfuzz import fuzz
 
+from hone.graders.bleu import bleu
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Result, RightOutput, Status
 from hone.graders.sample import Item
 from hone.graders.string_check import written
@@ -40,17 +41,6 @@ def grade(item: Item, output_text: str, params: TextSimilarityParams) -> Result:
 
 def _fuzzy(text: str, reference: str) -> float:
     return fuzz.ratio(text, reference) / 100
-
-
-def _bleu(text: str, reference: str) -> float:
-    return float(_bleu_scorer().sentence_score(text, [reference]).score) / 100
-
-
-@cache
-def _bleu_scorer() -> Any:
-    from sacrebleu.metrics.bleu import BLEU  # it takes half a second to import
-
-    return BLEU(effective_order=True)
 
 
 def _of_words(metric: Callable[..., float], *more: int) -> Callable[[str, str], float]:
@@ -87,7 +77,7 @@ def _encoder() -> Any:
 
 
 METRICS: Mapping[str, Callable[[str, str], float]] = {
-    "cosine": _cosine, "fuzzy_match": _fuzzy, "bleu": _bleu, "gleu": _of_words(gleu), "meteor": _of_words(meteor),
+    "cosine": _cosine, "fuzzy_match": _fuzzy, "bleu": bleu, "gleu": _of_words(gleu), "meteor": _of_words(meteor),
     **{f"rouge_{size}": _of_words(rouge_n, size) for size in range(1, 6)}, "rouge_l": _of_words(rouge_l),
 }
 

@@ -1,4 +1,4 @@
-"""Similarity of texts: the numbers of nltk 3.10 and rouge-score 0.1.2, and sane values for every other text."""
+"""Similarity of texts: the numbers of nltk 3.10, rouge-score 0.1.2 and sacreBLEU 2.6, and sane ones for any text."""
 
 from math import isfinite
 from typing import Any, get_args
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hone.graders.bleu import bleu
 from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
 from hone.graders.right_answers import Ending, Standing
@@ -36,6 +37,15 @@ def graded(output: str, row: str, metric: str = "rouge_l", **params: Any) -> Res
 def test_known_values(metric: str, cat: float, quick: float) -> None:
     assert graded(CAT, ON, metric).score == pytest.approx(cat, abs=1e-6)
     assert graded(QUICK, LAZY, metric).score == pytest.approx(quick, abs=1e-6)
+
+
+@pytest.mark.parametrize(("text", "row", "value"), [
+    ("the cat", "the cat sat", 0.606531), ("It costs $4.50, or 3-5!", "It costs $4.5, or 3-5!", 0.658037),
+    ("a &amp; b-\nc", "a & bc", 1.0), ("the the the", "the cat", 0.275161), ("cat", "cat.", 0.367879), ("", "x", 0.0),
+    ("x y z w v", "x q z w v", 0.427287),
+])
+def test_bleu_has_sacrebleus_words_and_smoothing(text: str, row: str, value: float) -> None:
+    assert bleu(text, row) == pytest.approx(value, abs=1e-6)
 
 
 def test_every_metric_of_openai_is_there() -> None:

@@ -60,6 +60,23 @@ async def test_fifty_parallel_grades_are_identical(pool: Pool) -> None:
     assert {(result.status, result.score, result.extracted, result.decided_by) for result in results} == {expected}
 
 
+SIMILAR = {"type": "text_similarity", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}"}
+FIELDS, WORDS = '{"name": "f", "arguments": {}}', "the dog sleeps under the old tree"
+
+
+@pytest.mark.parametrize(("grader", "output"), [
+    ({"type": "structured", "reference": "{{ item.answer }}"}, FIELDS), ({"type": "tool_call"}, FIELDS),
+    *(({**SIMILAR, "evaluation_metric": metric}, WORDS) for metric in ("bleu", "meteor", "rouge_l", "fuzzy_match")),
+    ({"type": "instructions", "instruction_id_list": ["change_case:english_lowercase"], "kwargs": [{}]}, WORDS),
+])
+async def test_graders_run_where_no_file_can_be_written(pool: Pool, grader: dict[str, Any], output: str) -> None:
+    row = json.dumps({"answer": json.loads(FIELDS) if output == FIELDS else f"{WORDS} here"})
+    [result] = await pool.grade(Job(spec(json.dumps(grader)).json, (Sent(row, output),)))
+    assert result.status is Status.OK
+    assert result.score is not None
+    assert result.score > 0.5
+
+
 async def test_an_expression_that_never_ends_is_interrupted() -> None:
     pool = Pool(1, limit_s=1.5)
     result = await grade(pool, HANG)
