@@ -122,6 +122,15 @@ def fairness(results: Sequence[Result]) -> str:
     return markdown(("groups of the flood", "a step alone", "beside the flood", "ratio"), rows)
 
 
+def sandbox(results: Sequence[Result]) -> str:
+    """Grades in a second of each way, and the time of one of its runs."""
+    [result] = results
+    bare = result["ways"]["a bare process"]["grades_a_second"]
+    rows = [(name, f"{one['grades_a_second']:.0f}", f"{one['p50_ms']:.1f}", f"{one['p99_ms']:.1f}",
+             f"{one['grades_a_second'] / bare:.1f}") for name, one in result["ways"].items()]
+    return markdown(("isolation", "grades a second", "a run, p50 ms", "p99 ms", "of a bare process's"), rows)
+
+
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
@@ -279,6 +288,7 @@ TABLES: Mapping[str, Table] = {
     "door": Table(("door",), "python -m benchmarks.door", door),
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
+    "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
     "footprint": Table(("footprint",), "python -m benchmarks.footprint", footprint),

@@ -39,7 +39,7 @@ def find():
     return {
         "pid": os.getpid(), "children": children(), "variables": sorted(os.environ),
         "network": works(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)),
-        "processes": works(lambda: os.listdir("/proc/1")), "root": works(lambda: open("/own", "w")),
+        "processes": works(lambda: os.listdir("/proc/1")), "root": os.access("/", os.W_OK),
         "parent": os.getppid() != 0 and works(lambda: os.kill(os.getppid(), 0)),
     }
 """
@@ -65,7 +65,7 @@ def _expectations(level: Level, found: dict[str, Any]) -> dict[str, bool]:
     limited = {"a program opened a socket": found["network"], "a program signalled its parent": found["parent"],
                f"a program of {PROCESSES} processes started more": found["children"] >= PROCESSES,
                "a program has variables of the service": not variables <= ENVIRONMENT.keys(),
-               "a program wrote to the root": found["root"]}
+               "a program may write to the root": found["root"]}
     if level not in STRONG:
         return limited
     return {**limited, "a program saw other processes": found["processes"],

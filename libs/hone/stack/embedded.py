@@ -21,6 +21,9 @@ from hone.stack.record import Record, load, load_or_create, reachable
 from hone.stack.supervision import Status, Supervisor
 from hone.store import objects
 
+_ENDED = {"BACKOFF", "FATAL"}
+"""States of a process that ended soon after its start."""
+
 
 class StackNotReady(Exception):
     """A part of the stack is not ready in time. The message names it, the last line that it logged, and its log."""
@@ -48,6 +51,7 @@ class Stack:
         self._lock = Lock(self.state)
         self._daemon: subprocess.Popen[bytes] | None = None
         self._processes: list[Process] = []
+        self._spared = set[str]()  # processes that ended at their start, and that the stack does not need
 
     def __enter__(self) -> "Stack":
         self.start()
@@ -204,7 +208,8 @@ class Stack:
 
     def _waiting(self) -> list[Process]:
         states = {one.name: one.state for one in self.status()}
-        return [one for one in self._processes if not _ready(one, states[one.name])]
+        self._spared |= {one.name for one in self._processes if not one.needed and states[one.name] in _ENDED}
+        return [one for one in self._processes if one.name not in self._spared and not _ready(one, states[one.name])]
 
     def _awaited(self, process: Process) -> str:
         """Return what is waited for, and what the process wrote meanwhile."""
@@ -269,8 +274,6 @@ def _folder_url(scheme: str, folder: Path) -> str:
 def _ready(process: Process, state: str) -> bool:
     if process.address is None:
         return state == "RUNNING"
-    if not process.needed and state in {"BACKOFF", "FATAL"}:
-        return True
     return state in {"RUNNING", "STARTING"} and ports.answers(reachable(process.address))
 
 

@@ -15,6 +15,8 @@ from typing import Any
 from services.sandbox.inside.program import ANSWER, BEGUN, FAILED, FINISHED, MEMORY, RAISED, REFUSED, VALUE, Request
 
 _CHUNK = 65536
+_COUNTED = 0.75
+"""Of the processor time at which the kernel ends a process, what its usage may say: for that it counts whole ticks."""
 _DRAIN = 64
 """Reads of a descriptor after the program's end: what is left in a pipe is less."""
 
@@ -164,7 +166,7 @@ def judge(
     if end is not None and end[0] in _ENDS:
         status = _ENDS[end[0]]
         return status, {"finished": "", "memory_limit": "it asked for more memory"}.get(status, end[1])
-    if code == -signal.SIGKILL and cpu_ms >= 950 * cpu_s:
+    if code == -signal.SIGKILL and cpu_ms >= 1000 * _COUNTED * cpu_s:
         return "time_limit", f"it computed for longer than {cpu_s:g} s"
     said = f", after {end[1]}" if end is not None and end[0] == b"?" else ""
     if code < 0:

@@ -15,7 +15,7 @@ _SET_ATTRIBUTES = 442  # mount_setattr, on every architecture
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SET_CAPABILITIES = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION = 0x20080522
-_DIE_WITH_PARENT, _DROP_BOUND, _NO_NEW_PRIVILEGES, _SECCOMP, _DUMPABLE, _AMBIENT = 1, 24, 38, 22, 4, 47
+_DIE_WITH_PARENT, _DROP_BOUND, _NO_NEW_PRIVILEGES, _SECCOMP, _AMBIENT = 1, 24, 38, 22, 47
 _FILTER, _CLEAR_AMBIENT = 2, 4
 _LAST_CAPABILITY = 63
 
@@ -76,11 +76,6 @@ def set_host_name(name: str) -> None:
 def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends."""
     _control(_DIE_WITH_PARENT, 9)
-
-
-def hide_memory() -> None:
-    """Forbid other processes of the user to look into this one."""
-    _control(_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:

@@ -186,7 +186,8 @@ def test_a_service_that_is_late_is_named_with_its_last_log_line_and_its_log(
     shared_directory: Path, make_stack: Callable[..., Stack],
 ) -> None:
     failing = ["python3", "-c", "raise SystemExit('no model here')"]
-    stack = make_stack(shared_directory / "failing", counts={**NONE, "inference": 1}, commands={"inference": failing})
+    stack = make_stack(shared_directory / "failing", counts={**NONE, "inference": 1, "sandbox": 1},
+                       commands={"inference": failing, "sandbox": failing})  # nobody waits for the second
     stack.start()
     with pytest.raises(StackNotReady) as late:
         stack.wait_ready(2.0)
