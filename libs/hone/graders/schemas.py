@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -28,11 +26,14 @@ _DESCRIBES = ("properties", "patternProperties", "$ref", "allOf", "anyOf", "oneO
 
 
 @lru_cache(maxsize=256)
-def validator(text: str) -> Draft202012Validator:
+def validator(text: str) -> Any:
     """Return the validator of a schema's JSON, with closed objects. Raises ValueError for what is no schema.
 
     A schema refers to its own parts alone: nothing is fetched.
     """
+    from jsonschema import Draft202012Validator  # a tenth of a second, which only those who have a schema spend
+    from jsonschema.exceptions import SchemaError
+
     if len(text) > LONGEST:
         raise ValueError(f"a schema of at most {LONGEST} characters, not {len(text)}")
     schema = json.loads(text)

@@ -54,11 +54,12 @@ def decision_on(item: Item, output_text: str, params: ShortAnswerParams) -> Deci
         params.reference, params.answer_type, params.float_round))
     if not reference:
         raise InvalidSpec("other_error: the reference is empty")
-    if kind not in get_args(AnswerType):
+    known: AnswerType | None = next((one for one in get_args(AnswerType) if one == kind), None)
+    if known is None:
         raise InvalidSpec(f"other_error: answer_type is {kind[:60]!r}, expected {one_of(kind, get_args(AnswerType))}")
     if not places.isdecimal() or int(places) > 15:
         raise InvalidSpec(f"other_error: float_round is {places[:60]!r}, expected a number from 0 to 15")
-    return decided(output_text, reference, kind, int(places), params.strict)
+    return decided(output_text, reference, known, int(places), params.strict)
 
 
 def right_output(item: Item, params: ShortAnswerParams) -> RightOutput:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import snowballstemmer
 from rapidfuzz.distance import LCSseq
 
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -88,6 +87,8 @@ def _aligned(text: Sequence[str], reference: Sequence[str]) -> Iterator[tuple[in
 
 @cache
 def _stemmer() -> Any:
+    import snowballstemmer  # it imports the stemmers of 30 languages
+
     return snowballstemmer.stemmer("porter")
 
 

@@ -65,7 +65,9 @@ FIELDS, WORDS = '{"name": "f", "arguments": {}}', "the dog sleeps under the old 
 
 
 @pytest.mark.parametrize(("grader", "output"), [
-    ({"type": "short_answer", "reference": "1/2"}, "0.5"), ({"type": "structured", "reference": "{{ item.answer }}"}, FIELDS), ({"type": "tool_call"}, FIELDS),
+    ({"type": "short_answer", "reference": "1/2"}, "0.5"),
+    ({"type": "structured", "reference": "{{ item.answer }}"}, FIELDS),
+    ({"type": "tool_call"}, FIELDS),
     *(({**SIMILAR, "evaluation_metric": metric}, WORDS) for metric in ("bleu", "meteor", "rouge_l", "fuzzy_match")),
     ({"type": "instructions", "instruction_id_list": ["change_case:english_lowercase"], "kwargs": [{}]}, WORDS),
 ])
