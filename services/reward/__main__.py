@@ -3,6 +3,7 @@
 import httpx
 import uvloop
 
+from hone import ids
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.process import startup
 from hone.process.memory import MemoryLimit
@@ -13,9 +14,11 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.reward.grading import Grading
+from services.reward.jobs import Jobs
 from services.reward.judges.asking import AskedJudges
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
+from services.reward.queue import GradingQueue, Part
 from services.reward.service import Reward
 from services.reward.tools import Helpers
 
@@ -29,12 +32,16 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     await database.open()
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
     helpers = Helpers(AskedJudges(chosen, database, client), sandbox)
-    reward = Reward(Grading(pool, helpers), Ledger(database), chosen.tenant_samples)
+    grading, ledger = Grading(pool, helpers), Ledger(database)
+    jobs = Jobs(database, chosen.process_name or ids.new("reward"))
+    queue = GradingQueue(Part(grading, ledger, jobs), chosen, chosen.grades_at_once)
+    reward = Reward(grading, ledger, queue, chosen.tenant_samples)
     try:
-        await serve(
-            chosen.addresses.reward, SERVICE, chosen.stack_token,
-            lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),
-            memory)
+        async with queue.working():
+            await serve(
+                chosen.addresses.reward, SERVICE, chosen.stack_token,
+                lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),
+                memory)
     finally:
         await pool.close()
         await client.aclose()

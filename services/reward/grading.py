@@ -43,15 +43,16 @@ class Grading:
             await asyncio.sleep(spec.grader.wait_s(json.loads(unit[0].item or "{}"), spec.params))
         if not spec.pooled and not spec.needs:
             return (await asyncio.to_thread(_judged, spec, [unit]))[unit]
-        results = await self._once(spec, unit, turn)
+        results = await self.once(spec, unit, turn)
         for pause_s in self._backoff_s:
             if all(result.status is not Status.INFRA_ERROR for result in results):
                 break
             await asyncio.sleep(pause_s)
-            results = await self._once(spec, unit, turn)
+            results = await self.once(spec, unit, turn)
         return results
 
-    async def _once(self, spec: Spec, unit: Unit, turn: Turn) -> list[Result]:
+    async def once(self, spec: Spec, unit: Unit, turn: Turn) -> list[Result]:
+        """Return a unit's grades after one attempt, by a grader of the pool or one that waits. Raises StillWaiting."""
         if not spec.needs:
             return await self._pool.grade(Job(spec.json, unit, turn))
         try:
@@ -75,10 +76,10 @@ class Grading:
         has a cost.
         """
         same: dict[Unit, list[list[Key]]] = defaultdict(list)
-        for keys in _units(spec, samples):
+        for keys in units(spec, samples):
             same[tuple(samples[key] for key in keys)].append(keys)
         slow = spec.pooled or bool(spec.needs) or spec.grader.wait_s is not None
-        async for results in self._slowly(spec, list(same), turn) if slow else _at_once(spec, list(same)):
+        async for results in self._slowly(spec, list(same), turn) if slow else _atonce(spec, list(same)):
             yield {key: _of_sample(result, samples[key], first=not place)
                    for unit, found in results.items() for place, keys in enumerate(same[unit])
                    for key, result in zip(keys, found, strict=True)}
@@ -102,7 +103,7 @@ class Grading:
             raise waited[-1]
 
 
-def _units(spec: Spec, samples: Iterable[Key]) -> list[list[Key]]:
+def units(spec: Spec, samples: Iterable[Key]) -> list[list[Key]]:
     """Return the samples that are graded together."""
     if Reads.GROUP not in spec.reads:
         return [[key] for key in samples]
@@ -112,7 +113,7 @@ def _units(spec: Spec, samples: Iterable[Key]) -> list[list[Key]]:
     return list(groups.values())
 
 
-async def _at_once(spec: Spec, units: Sequence[Unit]) -> AsyncIterator[dict[Unit, list[Result]]]:
+async def _atonce(spec: Spec, units: Sequence[Unit]) -> AsyncIterator[dict[Unit, list[Result]]]:
     yield await asyncio.to_thread(_judged, spec, units)
 
 

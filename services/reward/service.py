@@ -26,6 +26,7 @@ from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
 from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
+from services.reward.queue import GradingQueue
 
 _ANSWER_S = 2.0
 """Seconds before the end of a call in which it says why samples still wait."""
@@ -34,9 +35,9 @@ _ANSWER_S = 2.0
 class Reward(reward_pb2_grpc.RewardServiceServicer):
     """Grades samples and keeps the grades in its ledger."""
 
-    def __init__(self, grading: Grading, ledger: Ledger, most: int) -> None:
+    def __init__(self, grading: Grading, ledger: Ledger, queue: GradingQueue, most: int) -> None:
         """`most`: samples of a call through the door, or rows."""
-        self._grading, self._ledger, self._most = grading, ledger, most
+        self._grading, self._ledger, self._queue, self._most = grading, ledger, queue, most
 
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
@@ -72,6 +73,10 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
             yield known
         missing = _missing(grader, samples, known)
         with _later():
+            if grader.needs:
+                async for stored in self._queue.graded(account, grader, missing, turn):
+                    yield stored
+                return
             async for results in self._grading.batches(grader, missing, turn):
                 if results:
                     yield await self._store(account, results)

@@ -22,6 +22,7 @@ class ScriptedJudge:
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
     attempts: Counter[str] = field(default_factory=Counter)  # by order
+    mended: set[str] = field(default_factory=set)  # orders that are followed no longer
     stall_s: float = 1.0
     at_once: int = 0
     most_at_once: int = 0
@@ -32,6 +33,7 @@ def listening() -> Iterator[ScriptedJudge]:
     """Answer until the context ends."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # callers that hang up
     judge = ScriptedJudge(f"http://127.0.0.1:{server.server_address[1]}/v1")
     server.judge = judge  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -66,22 +68,22 @@ class _Handler(BaseHTTPRequestHandler):
         order = orders[-1].strip() if orders else "number 1"
         judge.attempts[order] += 1
         kind, _, value = order.partition(" ")
-        if kind == "status" and ("once" not in value or judge.attempts[order] == 1):
-            return self._send(int(value.split()[0]), {"error": {"message": "not now"}}, {"Retry-After": "0"})
-        if kind == "stall":
-            time.sleep(judge.stall_s)
-        if kind == "garbage":
-            return self._send(200, b"<html>sign in</html>")
-        if kind == "refuse":
-            return self._complete(body, None, refusal="I can't help with that.")
-        if kind == "say":
-            return self._complete(body, value)
-        if kind == "label":
-            return self._complete(body, json.dumps({"steps": ["why"], "result": value}))
-        number = float(value) if kind == "number" else 1.0
-        time.sleep(0.05 if kind == "slow" else 0)
-        return self._complete(body, json.dumps({
-            "steps": [{"description": "why", "conclusion": "so"}], "result": number}))
+        time.sleep({"stall": judge.stall_s, "rest": judge.stall_s, "slow": 0.05}.get(kind, 0))
+        if kind == "status" and order not in judge.mended and ("once" not in value or judge.attempts[order] == 1):
+            self._send(int(value.split()[0]), {"error": {"message": "not now"}}, {"Retry-After": "0"})
+        elif kind == "garbage":
+            self._send(200, b"<html>sign in</html>")
+        elif kind == "refuse":
+            self._complete(body, None, refusal="I can't help with that.")
+        elif kind == "say":
+            self._complete(body, value)
+        elif kind == "label":
+            self._complete(body, json.dumps({"steps": ["why"], "result": value}))
+        else:
+            self._number(body, float(value) if kind == "number" else 1.0)
+
+    def _number(self, body: dict[str, Any], number: float) -> None:
+        self._complete(body, json.dumps({"steps": [{"description": "why", "conclusion": "so"}], "result": number}))
 
     def _complete(self, body: dict[str, Any], text: str | None, refusal: str | None = None) -> None:
         self._send(200, {

@@ -50,7 +50,8 @@ def _term(text: str) -> tuple[str, Any]:
 def listed(limit: Limit = 50, json: Json = False) -> None:
     """List judges."""
     with connection.client() as client:
-        rows(islice(every(client.judges), limit), ("name", "url", "model", "secret"), json)
+        found = islice(every(client.judges), limit)
+        rows(found, ("name", "url", "model", "secret"), json)
 
 
 @app.command()
@@ -79,7 +80,8 @@ def put_secret(name: SecretName) -> None:
 def listed_secrets(limit: Limit = 50, json: Json = False) -> None:
     """List the names of secrets."""
     with connection.client() as client:
-        rows(islice(every(client.secrets), limit), ("name", "updated_at"), json)
+        found = islice(every(client.secrets), limit)
+        rows(found, ("name", "updated_at"), json)
 
 
 @secrets.command("delete")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from celery import Celery
 
-from hone.queues.topology import DEAD_ROLLOUTS, ROLLOUTS
+from hone.queues.topology import DEAD_GRADES, DEAD_ROLLOUTS, GRADES, ROLLOUTS
 from hone.spec.settings import Settings
 
 CONNECT_TIMEOUT_S = 1.0
@@ -54,7 +54,7 @@ def create(settings: Settings, poll_s: float = POLL_S) -> Celery:
 
 def declare(connection: Any) -> None:
     """Create the queues if they do not exist."""
-    for queue in (DEAD_ROLLOUTS, ROLLOUTS):
+    for queue in (DEAD_ROLLOUTS, DEAD_GRADES, ROLLOUTS, GRADES):
         queue.bind(connection.default_channel).declare()
 
 

@@ -1,10 +1,10 @@
-"""Hints: messages that wake rollout workers. A lost hint only costs time, so sending never blocks long or raises."""
+"""Hints: messages that wake workers. A lost hint only costs time, so sending never blocks long or raises."""
 
 import logging
 import threading
 from typing import Any
 
-from kombu import Producer
+from kombu import Producer, Queue
 from kombu.utils.uuid import uuid
 
 from hone.queues.application import CONNECT_TIMEOUT_S, create, declare
@@ -17,10 +17,10 @@ _TIMEOUTS = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT
 
 
 class Hints:
-    """Sends hints to rollout workers. Threads that share one send in turns."""
+    """Sends hints to the workers of a queue. Threads that share one send in turns."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._application = create(settings)
+    def __init__(self, settings: Settings, queue: Queue = ROLLOUTS, task: str = CLAIM_ROLLOUTS) -> None:
+        self._application, self._queue, self._task = create(settings), queue, task
         self._connection: Any = None
         self._producer: Producer | None = None
         self._sending = threading.Lock()
@@ -55,10 +55,10 @@ class Hints:
             connection.collect()
 
     def _publish(self) -> None:
-        message: Any = self._application.amqp.as_task_v2(uuid(), CLAIM_ROLLOUTS, ignore_result=True)
+        message: Any = self._application.amqp.as_task_v2(uuid(), self._task, ignore_result=True)
         place = tracing.current()
         headers = message.headers if place is None else {**message.headers, tracing.HEADER: place}
-        self._ready().publish(message.body, exchange="", routing_key=ROLLOUTS.routing_key, serializer="json",
+        self._ready().publish(message.body, exchange="", routing_key=self._queue.routing_key, serializer="json",
                               headers=headers, delivery_mode=2, retry=False,
                               confirm_timeout=CONNECT_TIMEOUT_S, **message.properties)
 

@@ -210,6 +210,8 @@ class Settings(Strict):
         "that are installed where gateway, driver and rollout workers run. They are code that these processes trust.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
+    grades_at_once: int = Field(
+        32, ge=1, description="Grades by judges and programs that a reward service has in work.")
     grader_budget_s: float = Field(
         30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one tenant, and of one of "
         "its runs, may take while samples of others are graded. Samples beyond it are graded later.")

@@ -544,6 +544,28 @@ CREATE TABLE grades (
     CHECK (value IS NULL OR (value > '-Infinity' AND value < 'Infinity'))
 );
 
+-- Grades that take a while, by judges and programs. A reward service claims one, and stores what comes of it in grades. One
+-- that failed for the system's reasons is masked there and parked here: its late grade has regrade_no 1.
+CREATE TABLE grading_jobs (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL,
+    run_id      text NOT NULL,
+    group_id    bigint NOT NULL,
+    grader_hash text NOT NULL,
+    indexes     integer[] NOT NULL,      -- of the trajectories that are graded together
+    regrade_no  integer NOT NULL,
+    body        bytea NOT NULL,          -- the grader and what it reads, JSON, compressed
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'parked')),
+    attempts    integer NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it
+    owner       text,                    -- the reward service that took it last
+    reason      text,                    -- why there is no grade yet
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (group_id, grader_hash, indexes, regrade_no)
+);
+CREATE INDEX grading_jobs_by_due ON grading_jobs (due_at);
+CREATE INDEX grading_jobs_by_run ON grading_jobs (run_id);
+
 -- Secrets of a tenant, such as the keys of other services. Nobody can read one through the gateway.
 CREATE TABLE secrets (
     tenant_id   text NOT NULL REFERENCES tenants,
@@ -946,6 +968,8 @@ GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decis
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT (tenant_id, name, updated_at), INSERT, UPDATE, DELETE ON secrets TO hone_gateway;
 GRANT SELECT ON judge_spending TO hone_gateway;
+GRANT SELECT (tenant_id, run_id, group_id, indexes, regrade_no, state, attempts, due_at, reason, created_at) ON grading_jobs
+    TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT INSERT, UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT INSERT ON collections, collection_items TO hone_gateway;
@@ -967,7 +991,7 @@ BEGIN
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
-                             'decisions', 'feedback', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
+                             'decisions', 'feedback', 'grading_jobs', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

@@ -97,7 +97,7 @@ async def _graded(settings: Settings, caller: TenantSession, request: reward_pb2
         async with channel(settings.addresses.reward, settings.stack_token) as connection:
             response = await reward_pb2_grpc.RewardServiceStub(connection).RunGrader(
                 request, timeout=_WITHIN_S, metadata=((TENANT, caller.tenant_id), (KEY, caller.key_id)))
-            return response.grade  # type: ignore[no-any-return]
+            return response.grade
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
             raise Invalid([Problem("grader", errors.reason(error), "a grader of single answers")]) from error

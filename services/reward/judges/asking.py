@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -76,12 +76,13 @@ class AskedJudges:
     async def _ask(self, judge: Named, question: Question, turn: Turn) -> Reply:
         terms = judge.endpoint.terms
         places = self._places.setdefault((turn.tenant, judge.name), Places())
-        async with places.one(terms, turn), _timed():
+        async with places.one(terms, turn):
             await self._expect_some_left(judge, turn)
-            reply = await answer(self._client, judge.endpoint, question)
-        with outage.reported():
-            await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
-                                     cost=_cost(terms, reply))
+            with _timed():
+                reply = await answer(self._client, judge.endpoint, question)
+            with outage.reported():
+                await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
+                                         cost=_cost(terms, reply))
         return reply
 
     async def _expect_some_left(self, judge: Named, turn: Turn) -> None:
@@ -100,10 +101,11 @@ class AskedJudges:
 
     async def _report(self, name: str, failed: JudgeFailed, turn: Turn) -> None:
         """Tell the run, once, that a judge fails: its samples are masked, and it goes on."""
+        message = f"judge {name}: {failed}. Samples without a verdict are masked."
         with outage.reported():
-            await self._database.run(
-                "events.add_of_judge", run_id=turn.run, judge=name,
-                message=f"judge {name}: {failed}. Samples without a verdict are masked.")
+            async with self._database.transaction() as transaction:
+                await transaction.one("events.lock_of_judge", run_id=turn.run, judge=name)
+                await transaction.run("events.add_of_judge", run_id=turn.run, judge=name, message=message)
 
 
 def _digest(pinned: str, question: Question) -> bytes:
@@ -118,8 +120,8 @@ def _cost(terms: JudgeTerms, reply: Reply) -> float:
     return (terms.prompt_price * reply.prompt_tokens + terms.completion_price * reply.completion_tokens) / 1e6
 
 
-@asynccontextmanager
-async def _timed() -> AsyncIterator[None]:
+@contextmanager
+def _timed() -> Iterator[None]:
     began = time.perf_counter()
     try:
         yield

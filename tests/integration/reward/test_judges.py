@@ -1,10 +1,12 @@
 """Judges of the reward service: a real process, a real database, and an endpoint over real HTTP that misbehaves."""
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import grpc
 import pytest
 
 from hone import sealing
@@ -87,23 +89,83 @@ def test_a_verdict_is_stored_with_its_tokens_and_what_was_asked(reward: Any, run
     assert (spent["answers"], spent["tokens"], round(spent["cost"], 6)) == (4, 480, 4 * 0.002)
 
 
-@pytest.mark.parametrize(("order", "kind", "words"), [
+FAILURES = [
     ("status 500", "model_grader_server_error", "status 500 (after 2 attempts)"),
     ("status 400", "model_grader_server_error", "refuses the question with status 400"),
     ("stall", "model_grader_server_error", "did not answer within 0.5 s (after 2 attempts)"),
     ("garbage", "model_grader_server_error", "something else than a chat completion"),
     ("refuse", "model_grader_refusal_error", "I can't help with that."),
     ("say the answer is fine", "model_grader_parse_error", "expected a JSON object"),
-    ("number 7", "model_grader_parse_error", "found 7, expected a number from 0 to 1")])
-def test_no_verdict_masks_the_sample(reward: Any, run: Run, order: str, kind: str, words: str) -> None:
-    failed, fine = grades(reward, run, [f"four JUDGE: {order}", "four JUDGE: number 0.5"], scored())
-    assert (failed.status, failed.HasField("score"), failed.error) == (JUDGE_ERROR, False, kind)
-    assert words in failed.reasons[0]
-    assert (fine.status, fine.score) == (OK, 0.5), "the others of the group have their verdicts"
+    ("number 7", "model_grader_parse_error", "found 7, expected a number from 0 to 1")]
+
+
+def test_no_verdict_masks_the_sample_and_a_late_one_stands_beside(
+    reward: Any, run: Run, judge: ScriptedJudge,
+) -> None:
+    """The others of the group have their verdicts. What may pass is tried three times, and later again."""
+    outputs = [f"four JUDGE: {order}" for order, _, _ in FAILURES]
+    *failed, fine = grades(reward, run, [*outputs, "four JUDGE: number 0.5"], scored())
+    assert (fine.status, fine.score) == (OK, 0.5)
+    for (order, kind, words), grade in zip(FAILURES, failed, strict=True):
+        assert (grade.status, grade.HasField("score"), grade.error) == (JUDGE_ERROR, False, kind), order
+        assert words in grade.reasons[0]
     events = run.all("SELECT kind, message FROM events WHERE run_id = %s", run.id)
-    if kind != "model_grader_parse_error":
-        assert [event["kind"] for event in events] == ["judge.failed"]
-        assert "judge scripted" in events[0]["message"]
+    assert [event["kind"] for event in events] == ["judge.failed"]
+    assert "judge scripted" in events[0]["message"]
+    assert (judge.attempts["status 500"], judge.attempts["garbage"], judge.attempts["number 7"]) == (6, 3, 1)
+    jobs = run.all("SELECT indexes, state, attempts FROM grading_jobs WHERE run_id = %s ORDER BY indexes", run.id)
+    assert [(job["indexes"], job["state"], job["attempts"]) for job in jobs] == [
+        ([index], "parked", 3) for index in range(4)]
+    judge.mended.add("status 500")
+    run.do("UPDATE grading_jobs SET due_at = now() WHERE run_id = %s AND indexes = '{0}'", run.id)
+    late = wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s AND regrade_no = 1", run.id)
+    assert [row["value"] for row in late] == [1.0]
+    [first] = run.all("SELECT status FROM grades WHERE run_id = %s AND regrade_no = 0 AND index = 0", run.id)
+    assert first["status"] == "judge_error", "what the run learnt from stays"
+
+
+def test_the_work_goes_on_when_who_asked_is_gone(reward: Any, run: Run, judge: ScriptedJudge) -> None:
+    [group] = run.groups(0)
+    items = [GradeItem(group_id=group, index=0, item_json='{"question": ""}', output_text="JUDGE: rest")]
+    asked = GradeRequest(tenant_id=run.tenant_id, run_id=run.id, grader_json=json.dumps(scored("slow")), items=items)
+    put_judge(run, "slow", judge.url, timeout_s=10)
+    with pytest.raises(grpc.RpcError) as late:
+        reward.Grade(asked, timeout=0.3)
+    assert late.value.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s", run.id)[0]["value"] == 1.0
+    assert reward.Grade(asked, timeout=30).grades[0].score == 1.0
+    assert judge.attempts["rest"] == 1
+    assert not run.all("SELECT id FROM grading_jobs WHERE run_id = %s", run.id)
+
+
+def test_a_killed_service_loses_no_grade(reward: Any, run: Run, judge: ScriptedJudge, postgres_url: str) -> None:
+    """Another one takes its jobs when their lease is over, which is at once here."""
+    [group] = run.groups(0)
+    put_judge(run, "slow", judge.url, timeout_s=10)
+    items = [GradeItem(group_id=group, index=0, item_json='{"question": ""}', output_text="JUDGE: rest a")]
+    asked = GradeRequest(tenant_id=run.tenant_id, run_id=run.id, grader_json=json.dumps(scored("slow")), items=items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HONE_STACK_TOKEN", TOKEN)
+        with running("reward", HONE_DATABASE_URL=postgres_url) as other:
+            call = RewardServiceStub(other.channel).Grade.future(asked, timeout=30)
+            wait_for_rows(run, "SELECT id FROM grading_jobs WHERE run_id = %s AND state = 'taken'", run.id)
+            other.process.kill()
+            other.process.wait()
+            assert call.exception() is not None
+    assert not run.all("SELECT id FROM grades WHERE run_id = %s", run.id)
+    run.do("UPDATE grading_jobs SET due_at = now() WHERE run_id = %s", run.id)
+    assert reward.Grade(asked, timeout=30).grades[0].score == 1.0
+    [used] = run.all("SELECT sum(amount) AS grades FROM usage WHERE run_id = %s AND kind = 'grades'", run.id)
+    assert used["grades"] == 1
+
+
+def wait_for_rows(run: Run, statement: str, *params: object) -> list[dict[str, Any]]:
+    """Return the rows of a statement once there are some."""
+    deadline = time.monotonic() + 30
+    while not (rows := run.all(statement, *params)):
+        assert time.monotonic() < deadline, "nothing came"
+        time.sleep(0.05)
+    return rows
 
 
 def test_equal_questions_have_one_answer(reward: Any, run: Run, judge: ScriptedJudge) -> None:

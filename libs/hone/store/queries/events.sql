@@ -16,6 +16,10 @@ SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s
 WHERE EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(warning)s AND data ->> 'of' = %(of)s)
     AND NOT EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(kind)s AND data ->> 'of' = %(of)s)
 
+-- name: lock_of_judge
+-- Events about a judge of a run pass here one by one, so that each is there once.
+SELECT pg_advisory_xact_lock(hashtext('judge ' || %(judge)s || ' of ' || %(run_id)s))
+
 -- name: add_of_judge
 -- Once for each run and judge.
 INSERT INTO events (tenant_id, run_id, kind, message, data)
