@@ -9,6 +9,7 @@ from hone.graders import (
     each_call,
     environment,
     exact,
+    hybrid_equivalence,
     instructions,
     label_model,
     math,
@@ -62,6 +63,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "python": python.GRADER,
     "score_model": score_model.GRADER,
     "label_model": label_model.GRADER,
+    "hybrid_equivalence": hybrid_equivalence.GRADER,
     "rubric": rubric.GRADER,
     "pairwise": pairwise.GRADER,
 }
