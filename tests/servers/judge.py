@@ -13,6 +13,7 @@ from typing import Any
 
 KEY = "the key of the judge"
 _ORDER = re.compile(r"JUDGE: ([a-z0-9 .]+)")
+_COMPARED = re.compile(r"reference: (.*)\n\s*BEGIN \w+\n(.*)\nEND", re.DOTALL)
 
 
 @dataclass
@@ -77,10 +78,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._complete(body, None, refusal="I can't help with that.")
         elif kind == "say":
             self._complete(body, value)
+        elif kind in ("same", "picky"):
+            self._compare(body, kind == "picky")
         elif kind == "label":
             self._complete(body, json.dumps({"steps": ["why"], "result": value}))
         else:
             self._number(body, float(value) if kind == "number" else 1.0)
+
+    def _compare(self, body: dict[str, Any], picky: bool) -> None:
+        """Give 1 to an answer that equals the reference. Who is picky refuses answers that begin with 1 or 2."""
+        found = _COMPARED.search(body["messages"][-1]["content"])
+        reference, answer = found.groups() if found else ("", "nothing")
+        if picky and answer.strip()[:1] in ("1", "2"):
+            self._complete(body, None, refusal="I won't look at this.")
+        else:
+            self._number(body, float(answer.strip() == reference.strip()))
 
     def _number(self, body: dict[str, Any], number: float) -> None:
         self._complete(body, json.dumps({"steps": [{"description": "why", "conclusion": "so"}], "result": number}))

@@ -1,0 +1,56 @@
+"""Runs whose rewards come from a judge and from a user's program: they learn what a rule teaches."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance import toy
+from tests.acceptance.scene import Scene
+from tests.servers.judge import KEY, ScriptedJudge, listening
+
+STEPS = 6
+SAME = "JUDGE: same\nreference: {{ item.answer }}\n{{ sample.output_text }}"
+GRADERS: dict[str, dict[str, Any]] = {
+    "rule": {"type": "exact", "reference": "{{ item.answer }}"},
+    "program": {"type": "python", "name": "p", "source": (
+        "def grade(sample, item):\n    return float(sample['output_text'].strip() == item['answer'])")},
+    "judge": {"type": "score_model", "name": "s", "model": "expert", "input": [{"role": "user", "content": SAME}]},
+    "picky": {"type": "score_model", "name": "s", "model": "expert", "input": [
+        {"role": "user", "content": SAME.replace("same", "picky")}]}}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[ScriptedJudge]:
+    with listening() as judge:
+        yield judge
+
+
+def test_a_judge_and_a_program_teach_what_the_rule_teaches(
+    plain: Scene, judge: ScriptedJudge, bases: Callable[..., Path],
+) -> None:
+    """Equal rewards make equal weights, bit for bit. A judge that refuses a part masks a part, and the run goes on."""
+    client = plain.client
+    client.upload_model("judged-base", bases(steps=90, careless=0.5))
+    client.put_secret("expert-key", KEY)
+    client.put_judge("expert", judge.url, "judge-1", secret="expert-key", prompt_price=1.0)
+    runs = {name: client.create_run(toy.spec(f"by-{name}", "judged-base", STEPS, grader=grader))
+            for name, grader in GRADERS.items()}
+    for run in runs.values():
+        plain.finished(run.id)
+    weights = {name: plain.weights(run.id) for name, run in runs.items()}
+    assert len(set(weights["rule"])) > STEPS // 2, "it learns"
+    assert weights["program"] == weights["rule"]
+    assert weights["judge"] == weights["rule"]
+    assert weights["picky"] != weights["rule"]
+    graded = plain.rows("SELECT status, count(*) AS grades FROM grades WHERE run_id = %s GROUP BY 1", runs["picky"].id)
+    counts = {row["status"]: row["grades"] for row in graded}
+    assert set(counts) == {"ok", "judge_error"}
+    assert 0.05 < counts["judge_error"] / sum(counts.values()) < 0.6
+    assert {event.kind for event in client.events(runs["picky"].id).data} >= {"judge.failed"}
+    [spent] = client.judge_spending(runs["judge"].id).data
+    assert spent.judge == "expert"
+    assert spent.cost == pytest.approx(100e-6 * spent.answers)
+    asked = plain.one("SELECT count(*) FROM grades WHERE run_id = %s", runs["judge"].id)
+    assert spent.answers <= asked, "equal answers are asked about once"
