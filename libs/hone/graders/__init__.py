@@ -5,6 +5,7 @@ from typing import Any
 
 from hone.graders import (
     character_share,
+    code,
     concise,
     each_call,
     environment,
@@ -61,6 +62,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "sql_phases": sql_phases.GRADER,
     "table_steps": table_steps.GRADER,
     "python": python.GRADER,
+    "code": code.GRADER,
     "score_model": score_model.GRADER,
     "label_model": label_model.GRADER,
     "hybrid_equivalence": hybrid_equivalence.GRADER,

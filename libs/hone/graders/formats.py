@@ -5,7 +5,7 @@ import datetime
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -37,11 +37,18 @@ def fenced(text: str, form: Format) -> str | None:
 
     A block that is never closed goes to the end.
     """
-    blocks = [inside for language, inside in _blocks(text) if language.lower() in _LANGUAGES[form]]
-    return blocks[-1] if blocks else None
+    found = [inside for language, inside in blocks(text) if language.lower() in _LANGUAGES[form]]
+    return found[-1] if found else None
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
+def named_block(text: str, names: Container[str]) -> str | None:
+    """Return the inside of the last code block that has one of the names, or else of the last one without a name."""
+    found = {language.lower() in names: inside for language, inside in blocks(text)
+             if not language or language.lower() in names}
+    return found.get(True, found.get(False))
+
+
+def blocks(text: str) -> Iterator[tuple[str, str]]:
     """Yield the language and the inside of each code block."""
     fence, language, inside = "", "", list[str]()
     for line in text.splitlines(keepends=True):

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from hone.api import reward_pb2
-from hone.api.reward_pb2 import Grade, RunGraderRequest
+from hone.api.reward_pb2 import CheckReferencesRequest, Grade, RunGraderRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
 from hone.stack import ports
 from tests.servers.service import running
 
 OK, INFRA = reward_pb2.GRADE_STATUS_OK, reward_pb2.GRADE_STATUS_INFRA_ERROR
+SLOW, NOTHING = reward_pb2.GRADE_STATUS_TIMEOUT_CANDIDATE, reward_pb2.GRADE_STATUS_NO_ANSWER
 LATE, WRONG = reward_pb2.GRADE_STATUS_TIMEOUT_GRADER, reward_pb2.GRADE_STATUS_INVALID_SPEC
 
 
@@ -68,3 +69,66 @@ def test_fifty_grades_at_once_are_equal(reward: Any) -> None:
     with ThreadPoolExecutor(10) as threads:
         found = list(threads.map(lambda _: graded(reward, python("return 0.5"), "4"), range(50)))
     assert {(one.status, one.score) for one in found} == {(OK, 0.5)}
+
+
+def code(reward: Any, program: str, tests: Any, **fields: Any) -> Grade:
+    return graded(reward, {"type": "code", "seconds": 1.0, "memory_mb": 128, **fields}, f"```python\n{program}\n```",
+                  {"tests": tests})
+
+
+LINES = [{"input": f"{number}\n", "output": f"{number * 7919 % 1009}\n"} for number in range(40, 45)]
+CALLS = [{"args": [number], "expected": number * 7919 % 1009} for number in range(40, 45)]
+RIGHT = "def solve(x): return x * 7919 % 1009\nif __name__ == '__main__': print(solve(int(input())))"
+
+
+def test_programs_that_pass_their_tests_are_right(reward: Any) -> None:
+    method = "class Solution:\n    def solve(self, x: List[int]) -> int: return x * 7919 % 1009"
+    found = [code(reward, RIGHT, LINES), code(reward, RIGHT, CALLS, function="solve"),
+             code(reward, method, CALLS, function="solve", prelude="from typing import List"),
+             code(reward, "def solve(x): return {40: 943}[x]", CALLS, function="solve", score="fraction")]
+    assert [(one.status, one.score) for one in found] == [(OK, 1.0)] * 3 + [(OK, pytest.approx(0.2))]
+    assert graded(reward, {"type": "code"}, RIGHT, {"tests": LINES}).status == NOTHING
+
+
+@pytest.mark.parametrize(("program", "status", "words"), [
+    ("import os; os._exit(0)", OK, "ended"), ("import sys; sys.exit(0)", OK, "another output"),
+    ("import sys; sys.exit('943')", OK, "exit code 1"), ("print(943); raise SystemExit(3)", OK, "exit code 3"),
+    ("import builtins, json, operator, sys\nbuiltins.all = operator.eq = json.loads = lambda *_: True\n"
+     "sys.stdout.write('True')", OK, "another output"),
+    ("import sys\nsys.stdout = None", OK, "another output"),
+    ("for name in ('tests.json', 'item.json', 'reward.txt'): open(name, 'w').write('[]')", OK, "another output"),
+    ("print(open('/proc/self/environ').read(), open('/proc/1/cmdline').read())", OK, "error"),
+    ("import sys\nprint(sys.stdin.read(), sys.stdin.read(), sys.argv)", OK, "another output"),
+    ("x = bytearray(2**30)", OK, "memory limit"), ("while True: print('943' * 100_000)", OK, "output limit"),
+    ("while True: pass", SLOW, "time limit"), ("print(", OK, "refused")])
+def test_a_script_that_solves_nothing_earns_nothing(reward: Any, program: str, status: int, words: str) -> None:
+    found = code(reward, program, LINES[:1], seconds=0.5)
+    assert (found.status, found.score) == (status, 0.0)
+    assert words in found.reasons[0]
+
+
+@pytest.mark.parametrize(("body", "status", "words"), [
+    ("import os; os._exit(0)", OK, "ended"), ("raise SystemExit(0)", OK, "an error"),
+    ("return type('Same', (int,), {'__eq__': lambda *_: True})(9)", OK, "another value"),
+    ("return type('Same', (), {'__eq__': lambda *_: True})()", OK, "an error"),
+    ("import json; json.dumps = lambda *_, **__: 'true'; return 0", OK, "another value"),
+    ("import gc; return [o for o in gc.get_objects() if isinstance(o, dict) and 'expected' in o][:1]", OK,
+     "another value"),
+    ("import sys; return [v for v in sys._getframe(1).f_locals.get('args')]", OK, "another value"),
+    ("while True: pass", SLOW, "time limit")])
+def test_a_function_that_solves_nothing_earns_nothing(reward: Any, body: str, status: int, words: str) -> None:
+    found = code(reward, f"def solve(x):\n    {body}", CALLS[:2], function="solve", seconds=0.5)
+    assert (found.status, found.score) == (status, 0.0)
+    assert words in found.reasons[0]
+
+
+def test_a_rows_own_solution_is_run_before_a_run(reward: Any) -> None:
+    rows = [{"tests": LINES, "solution": RIGHT}, {"tests": LINES, "solution": "print(1)"}, {"solution": RIGHT}]
+    request = CheckReferencesRequest(grader_json=json.dumps({"type": "code", "solution": "{{ item.solution }}"}),
+                                     items_json=[json.dumps(row) for row in rows])
+    found = {place: finding for response in reward.CheckReferences(request, timeout=60)
+             for place, finding in zip(response.places, response.findings, strict=True)}
+    assert [found[place].standing for place in range(3)] == [
+        reward_pb2.STANDING_RIGHT, reward_pb2.STANDING_WRONG, reward_pb2.STANDING_WRONG]
+    assert "test 1: another output" in found[1].reason
+    assert "item.tests is not in the task row" in found[2].reason
