@@ -21,6 +21,9 @@ _FLAGS = (
     "--disable-default-apps", "--disable-extensions",
 )
 _WAIT_S = 60.0
+_CUT_OFF = """return [...document.querySelectorAll('.scroll')].flatMap(frame =>
+  [...frame.querySelectorAll('td')].filter(cell => cell.checkVisibility() &&
+    cell.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1).map(cell => cell.dataset.label))"""
 _ASKED = "Network.requestWillBeSent"
 
 
@@ -115,6 +118,10 @@ class Browser:
         """Return by how many pixels the page is wider than the screen."""
         # A mobile layout grows with its content, so its own width cannot be used.
         return float(self._command("Page.getLayoutMetrics")["cssContentSize"]["width"] - self._width)
+
+    def cut_off(self) -> list[str]:
+        """Return the column of each cell that its table's frame hides at the right edge."""
+        return list(self._driver.execute_script(_CUT_OFF))
 
     def top(self, selector: str) -> float:
         """Return how many pixels below the window's upper edge an element begins."""

@@ -77,12 +77,25 @@ class Secret(Resource):
 
 
 class GraderTrial(Resource):
-    """What a grader gave one answer, in OpenAI's form. A null `reward` is none: `metadata.errors` says why."""
+    """What a grader gave one answer, in OpenAI's form. A null `reward` is none: `metadata.errors` says why.
+
+    The fields below `metadata` are not OpenAI's, and mean what they mean in a Grade.
+    """
 
     reward: float | None
     sub_rewards: dict[str, float]
     model_grader_token_usage_per_model: dict[str, int]
     metadata: dict[str, Any]
+    status: str = ""
+    reasons: list[str] = Field(default_factory=list)
+    extracted: str | None = None
+    decided_by: str = ""
+    evidence: list[dict[str, Any]] = Field(default_factory=list)
+
+    @property
+    def error(self) -> str:
+        """The kind of its error, of docs/graders.md; empty if there is none."""
+        return next((name for name, flag in self.metadata.get("errors", {}).items() if flag is True), "")
 
 
 class JudgeSpending(Resource):

@@ -8,6 +8,9 @@ from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
 
+_TRIAL_S = 160.0
+"""Seconds within which an answer is graded: the gateway waits a little less for its judges."""
+
 
 class Judges(Requests):
     """Methods of judges: endpoints that graders ask."""
@@ -49,5 +52,5 @@ class Judges(Requests):
         self, grader: Mapping[str, Any], output: str, item: Mapping[str, Any] | None = None,
     ) -> GraderTrial:
         """Grade one answer and store nothing. Raises Refused, with the field, for what is no grader."""
-        return self._send(GraderTrial, "POST", "/v1/fine_tuning/alpha/graders/run", json={
+        return self._send(GraderTrial, "POST", "/v1/fine_tuning/alpha/graders/run", timeout=_TRIAL_S, json={
             "grader": dict(grader), "model_sample": output, "item": dict(item or {})})

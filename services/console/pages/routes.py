@@ -126,8 +126,8 @@ def _decisions(found: Sequence[Decision]) -> Markup:
     if not found:
         return parts.section("Decisions", parts.empty(
             "No decisions yet", "Each answer is listed here with the reason why this model gave it."))
-    columns = [Column("Time"), Column("Model"), Column("Prompt", "wide"), Column("Why", "wide"), Column("Candidates"),
-               Column("Tokens", RIGHT), Column("Feedback", RIGHT)]
+    columns = [Column("Time"), Column("Model", "name"), Column("Prompt", "wide"), Column("Why", "wide"),
+               Column("Candidates", "name"), Column("Tokens", RIGHT), Column("Feedback", RIGHT)]
     return parts.section("Decisions", tables.table(columns, [[
         parts.moment(one.created_at), _answered(one), one.prompt[-120:], one.reason, _considered(one),
         one.completion_tokens or formats.ABSENT,

@@ -12,7 +12,7 @@ from hone.client.errors import NotFound
 from hone.client.resources import Grade, Run, Trajectory, TrajectoryTokens
 from services.console.pages.samples import path
 from services.console.view import PageView
-from services.console.widgets import formats, parts, tables, tokens, transcript
+from services.console.widgets import evidence, formats, parts, tables, tokens, transcript
 from services.console.widgets.markup import Markup, code, details, html, join, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 from services.console.widgets.tokens import Scheme, TokenTable
@@ -59,6 +59,7 @@ class _SamplePage:
             with ui.element("div").classes("calls"):
                 self._controls(view)
                 self._legend, self._calls = html(Markup("")), ui.element("div").classes("listed")
+                html(_evidence(sample))
             with ui.element("aside"):
                 html(_rewards(sample))
                 html(_task(sample))
@@ -137,14 +138,29 @@ def _advantage(texts: TrajectoryTokens) -> str:
 
 def _rewards(sample: Trajectory) -> Markup:
     columns = [Column("Component"), Column("Status"), Column("Value", RIGHT)]
-    rows = [[join([one.component or "whole", tag("div", _origin(one), class_="note"),
-                   *(tag("div", reason, class_="note") for reason in one.reasons)]),
-             parts.chip(one.status), formats.number(one.value)]
+    rows = [[_component(one), parts.chip(one.status), formats.number(one.value)]
             for one in sample.grades if one.level == "trajectory" or one.regrade_no]
     shown = tables.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
     extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
     answers = [tag("p", "Extracted: ", mono(one)) for one in extracted]
     return parts.section("Rewards", shown, *answers)
+
+
+def _component(grade: Grade) -> Markup:
+    """Return a grade's name, and below it all that its row has beside status and value."""
+    said = [_origin(grade), evidence.tokens(grade.tokens), *grade.reasons]
+    return join([
+        grade.component or "whole", tag("div", mono(grade.error), class_="note") if grade.error else "",
+        *(tag("div", one, class_="note") for one in said if one),
+        tag("div", link("evidence", f"#evidence-{grade.id}"), class_="note") if grade.evidence else ""])
+
+
+def _evidence(sample: Trajectory) -> Markup:
+    """Return what the sample's grades rest on, grade by grade; nothing where no judge or program was asked."""
+    found = [tag("div", tag("h3", f"{one.component or 'whole'}: {_origin(one)}"), evidence.entries(one.evidence),
+                 id=f"evidence-{one.id}") for one in sample.grades if one.evidence]
+    return parts.section("Evidence of grades", *found, note="What judges were asked and answered, and what programs "
+                         "printed.") if found else Markup("")
 
 
 def _origin(grade: Grade) -> str:

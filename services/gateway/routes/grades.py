@@ -26,6 +26,7 @@ from hone.trajectory import parts
 from services.gateway.admission.parameters import Config, Id, Store
 from services.gateway.middleware.errors import Away, NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
+from services.gateway.routes.openai_graders import status_name
 from services.gateway.routes.trajectories import Purpose
 
 router = APIRouter(tags=["trajectories"])
@@ -116,8 +117,8 @@ async def _graded(settings: Settings, request: reward_pb2.GradeRequest) -> Seque
 
 
 def _regrade(row: Row, grade: reward_pb2.Grade) -> Regrade:
-    status = reward_pb2.GradeStatus.Name(grade.status).removeprefix("GRADE_STATUS_").lower()
     return Regrade(
         group_id=row["group_id"], index=row["index"], first_status=row["status"], first_score=row["score"],
-        status=status, score=grade.score if grade.HasField("score") else None, components=dict(grade.components),
-        turns={turn.call: dict(turn.scores) for turn in grade.turns}, reasons=list(grade.reasons))
+        status=status_name(grade), score=grade.score if grade.HasField("score") else None,
+        components=dict(grade.components), reasons=list(grade.reasons),
+        turns={turn.call: dict(turn.scores) for turn in grade.turns})

@@ -71,7 +71,14 @@ def answer(grader: Spec, grade: reward_pb2.Grade, seconds: float) -> GraderTrial
         reward=reward, sub_rewards=dict(grade.components), model_grader_token_usage_per_model=tokens, metadata={
             "name": grader.params.name, "type": grader.params.type, "execution_time": seconds,
             "scores": dict(grade.components) or whole, "token_usage": sum(tokens.values()) if tokens else None,
-            "sampled_model_name": next(iter(tokens), None), "errors": error_flags(grade.error, list(grade.reasons))})
+            "sampled_model_name": next(iter(tokens), None), "errors": error_flags(grade.error, list(grade.reasons))},
+        status=status_name(grade), reasons=list(grade.reasons), extracted=grade.extracted or None,
+        decided_by=grade.decided_by, evidence=[json.loads(one) for one in grade.evidence_json])
+
+
+def status_name(grade: reward_pb2.Grade) -> str:
+    """Return the status of a grade as docs/graders.md names it."""
+    return reward_pb2.GradeStatus.Name(grade.status).removeprefix("GRADE_STATUS_").lower()
 
 
 def error_flags(kind: str, reasons: list[str]) -> Mapping[str, bool | str | None]:

@@ -25,6 +25,14 @@ _PROMPT = "Sort the digits 8 3 5 1 9 2: "
 _ANSWERS = ("1 2 3 5 8 9", "1 2 3 5 9 8", "1 2 3 8", "1 2 3 5 8 9")
 _SCORES = (1.0, 0.0, 0.0, 1.0)
 
+HOSTILE = "<img src=x onerror=alert(1)>"
+EVIDENCE = [
+    {"judge": "expert", "model": "judge-1", "answered": f'{{"result": 0.5, "why": "{HOSTILE}"}}', "asked": [
+        {"role": "system", "content": "Say how good the answer is, from 0 to 1. " * 30},
+        {"role": "user", "content": [{"type": "text", "text": f"1 2 3 5 8 9 {HOSTILE}"}]}]},
+    {"ran": "grade", "wall_ms": 41.5, "stdout": f"compared 6 digits {HOSTILE}"}]
+"""What a judge and a program left of a grade. Both write what they like."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -254,10 +262,12 @@ def _store(
         for component in ("", "format"):
             connection.execute(
                 "INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value,"
-                " reasons, extracted, decided_by, cost_ms) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)",
+                " reasons, extracted, decided_by, cost_ms, error, tokens, evidence)"
+                " VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)",
                 [tenant, run_id, sample.group_id, sample.index, "9a" * 32, component, sample.status, sample.score,
                  ["the reward process ended while it graded"] if sample.score is None else [],
-                 sample.calls[-1].text, grader, 0.21])
+                 sample.calls[-1].text, grader, 0.21, "" if sample.score is not None else "other_error",
+                 Jsonb({} if component else {"judge-1": 120}), Jsonb([] if component else EVIDENCE)])
 
 
 def _part(run_id: str, grader: str) -> str:

@@ -27,8 +27,11 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "metrics", f"{run}/metrics", ["Policy loss — clip_higher", "Learning rate", "Regularizers — kl",
                                         "Filter — dynamic_sampling", "Distance to the reference", "Weather: clouds"]
     yield "samples", f"{run}/samples", ["infra error", "1 2 3 5 9 8", "There are 347 albums."]
-    yield "sample", f"{run}/samples/{world.group}/0", ["Advantage", "by grpo", "Rewards", "format", "next"]
-    yield "sample-masked", f"{run}/samples/{world.group}/4", ["masked", "the reward process ended while it graded"]
+    yield "sample", f"{run}/samples/{world.group}/0", [
+        "Advantage", "by grpo", "Rewards", "format", "next", "120 tokens of judge-1", "Evidence of grades",
+        "1 230 characters", rows.HOSTILE, "compared 6 digits"]
+    yield "sample-masked", f"{run}/samples/{world.group}/4", ["masked", "the reward process ended while it graded",
+                                                                "other_error"]
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
@@ -42,7 +45,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
     yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
     yield "routes", "/routes", ["hone/tasks", "success that is enough 0.7", "hone/auto", "New route"]
-    yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81"]
+    yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81",
+                                        "Feedback"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "new", "/runs/new", ["Choose a preset", "Start run"]
@@ -71,6 +75,7 @@ def test_with_data(signed_in: Browser, world: World, postgres: TestDatabase, wid
 def check(browser: Browser, path: str) -> None:
     """Check that a page fits its screen, caused no error, and sent no request to another server."""
     assert browser.overflow() <= 0, path
+    assert browser.cut_off() == [], path
     assert browser.complaints() == [], path
     assert browser.foreign_requests() == [], path
 
