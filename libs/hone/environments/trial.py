@@ -9,13 +9,18 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 from functools import lru_cache
 from typing import Any
 
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 
+Problem = tuple[str, object, str]
+"""Field, what was found, what was expected."""
 LONGEST_S, MOST_BYTES = 20, 4 * 2**30
+_FORGOTTEN_S = 60
+"""Longest time for which a problem is remembered. What has none is remembered for longer."""
 _ROOM = threading.BoundedSemaphore(2)
 """Bounds the trials that run at once."""
 _FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -29,6 +34,13 @@ def tried(environment: str, params: dict[str, Any]) -> None:
 
 @lru_cache(maxsize=1024)
 def _tried(environment: str, params: str) -> None:
+    if problem := _outcome(environment, params, int(time.monotonic() / _FORGOTTEN_S)):
+        raise WrongParams(*problem)
+
+
+@lru_cache(maxsize=64)
+def _outcome(environment: str, params: str, period: int) -> Problem | None:  # noqa: ARG001
+    """Return what is wrong. Whoever reads a spec asks several times; a machine that was busy may do it in a minute."""
     command = [sys.executable, "-m", "hone.environments.trial", environment]
     bounds = f"what makes a question within {LONGEST_S} s and {MOST_BYTES // 2**30} GiB"
     try:
@@ -36,15 +48,15 @@ def _tried(environment: str, params: str) -> None:
             answer = subprocess.run(command, input=params, capture_output=True, text=True, timeout=LONGEST_S,
                                     env={**os.environ, **_FIXED}, check=False)
     except subprocess.TimeoutExpired:
-        raise WrongParams("params", json.loads(params), bounds) from None
+        return "params", json.loads(params), bounds
     if answer.returncode:
         ended = answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"
-        raise WrongParams("params", json.loads(params), f"{bounds} ({ended})")
-    if problem := json.loads(answer.stdout.splitlines()[-1]):
-        raise WrongParams(*problem)
+        return "params", json.loads(params), f"{bounds} ({ended})"
+    found: Problem | None = json.loads(answer.stdout.splitlines()[-1])
+    return found
 
 
-def _problem(environment: str, params: dict[str, Any]) -> tuple[str, object, str] | None:
+def _problem(environment: str, params: dict[str, Any]) -> Problem | None:
     asks = ENVIRONMENTS[environment]
     try:
         asks.messages(asks.params.model_validate(params), 0, None)
