@@ -1,5 +1,10 @@
-"""spans: tracing is on, and what was spanned is kept here."""
+"""Fixtures of unit tests.
 
+spans        tracing is on, and what was spanned is kept here
+stock_here   the stock library loads exports in this process: to import it in another one takes seconds
+"""
+
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -17,3 +22,15 @@ def spans() -> Iterator[InMemorySpanExporter]:
     tracing.use(provider.get_tracer("test"))
     yield kept
     tracing.use(None)
+
+
+@pytest.fixture
+def stock_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hone.models import exporting, verify  # torch, which most unit tests do without
+
+    def answer(directories: list[str], probes: str) -> str:
+        model = verify.loaded(*directories)
+        return json.dumps({"max_abs_diff": max(
+            verify.largest_difference(model, one["ids"], one["logp"]) for one in json.loads(probes))})
+
+    monkeypatch.setattr(exporting, "_stock_answer", answer)

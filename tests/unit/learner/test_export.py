@@ -13,6 +13,8 @@ from hone.models.policy import Policy
 from hone.store import manifests, objects
 from services.learner.trainer import export
 
+pytestmark = pytest.mark.usefixtures("stock_here")
+
 
 def files(seed: int) -> dict[str, bytes]:
     made = toy.files(seed, hidden=32, heads=2, head_dim=16, ffn=64)

@@ -6,8 +6,7 @@ import pytest
 import torch
 import transformers
 
-from hone.models import exporting, toy
-from hone.models import verify as stock
+from hone.models import toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.exporting import ExportRefused, hf_files, verify
@@ -15,17 +14,6 @@ from hone.models.policy import Policy
 from hone.models.probe import expected
 from services.learner.trainer.learner import Learner
 from tests.unit.trajectory.samples import random_step
-
-
-@pytest.fixture
-def stock_here(monkeypatch):
-    """Let the stock library load exports in this process: to import it in another one takes seconds."""
-    def answer(directories, probes):
-        model = stock.loaded(*directories)
-        return json.dumps({"max_abs_diff": max(
-            stock.largest_difference(model, one["ids"], one["logp"]) for one in json.loads(probes))})
-
-    monkeypatch.setattr(exporting, "_stock_answer", answer)
 
 
 def small():
