@@ -80,7 +80,7 @@ async def test_graders_run_where_no_file_can_be_written(pool: Pool, grader: dict
 
 
 async def test_an_expression_that_never_ends_is_interrupted() -> None:
-    pool = Pool(1, limit_s=1.5)
+    pool = Pool(1, limit_s=1.0)
     result = await grade(pool, HANG)
     assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
     assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
@@ -88,12 +88,12 @@ async def test_an_expression_that_never_ends_is_interrupted() -> None:
 
 
 async def test_a_process_that_cannot_be_interrupted_is_killed_and_replaced() -> None:
-    pool = Pool(1, limit_s=60, kill_s=2)
+    pool = Pool(1, limit_s=60, kill_s=1)
     assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     before = pool.pids()
     result = await grade(pool, HANG)
     assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
-    assert result.reasons == ("the grader's process was killed after 2 s",)
+    assert result.reasons == ("the grader's process was killed after 1 s",)
     with pytest.raises(ProcessLookupError):
         os.kill(before[0], 0)
     assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
@@ -169,7 +169,7 @@ async def test_workers_see_no_secrets(pool: Pool, monkeypatch: pytest.MonkeyPatc
 
 
 async def test_finished_grades_come_before_those_that_hang() -> None:
-    pool = Pool(1, limit_s=2.5)
+    pool = Pool(1, limit_s=1.5)
     outputs = (r"\boxed{0.5}", HANG, r"\boxed{0.5}")
     samples = {(1, index): Sent(ROW, output, index == 2) for index, output in enumerate(outputs)}
     batches = [batch async for batch in Grading(pool).batches(MATH, samples) if batch]
@@ -263,7 +263,8 @@ async def test_a_run_that_takes_long_starves_no_other() -> None:
     assert all(result.cost_ms >= 400 for run, result in ended if run == "slow")
 
 
-async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later(pool: Pool) -> None:
+async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later() -> None:
+    pool = Pool(1, limit_s=1.0)
     assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     samples = {(1, index): Sent(ROW, output) for index, output in enumerate((HANG, r"\boxed{0.5}"))}
     graded: dict[Any, Status] = {}
@@ -277,6 +278,7 @@ async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later(pool: P
     assert graded == {(1, 0): Status.TIMEOUT_GRADER}
     [again] = [batch async for batch in Grading(pool).batches(MATH, {(1, 1): samples[1, 1]}, Turn("run", 5)) if batch]
     assert again[1, 1].score == 1.0
+    await pool.close()
 
 
 async def test_a_cancelled_wait_keeps_no_process(pool: Pool) -> None:
