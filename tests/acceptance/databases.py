@@ -20,8 +20,12 @@ _FUNCTIONS = {"how": "count(*)", "total": "total(price)"}
 _BATCH = 32
 
 
-def write_base(directory: Path, steps: int = 300, careless: float = 0.5, seed: int = 0) -> Path:
-    """Write a model directory. The model queries in good form; the share `careless` asks the wrong thing."""
+def write_base(directory: Path, steps: int = 200, careless: float = 0.4, seed: int = 0) -> Path:
+    """Write a model directory. The model queries in good form; the share `careless` asks the wrong thing.
+
+    With a half of them wrong it would not know that the question matters: rewards then teach it to ask the same
+    always, on some processors, and its groups lose their variance at a reward of 0.5.
+    """
     files = toy.files(seed, hidden=128, ffn=512, heads=4, head_dim=32, vocab_size=128, symbols=toy.TEXT)
     tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
     learner, chance = Learner.create(files, {"lr": 3e-3}, token_budget=65536, threads=2), random.Random(seed)

@@ -19,10 +19,8 @@ from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN
 from tests.acceptance.stubs import forking
 
-STEPS, LEARNED_PROMPTS, RISE = 120, 16, 0.2
-SOAK_SEEDS = (0,)
-"""How fast a seed learns depends on the processor's roundings: after 80 steps seed 0 had learned on one, not on
-another. Seed 2 collapses on an EPYC: all groups lose their variance at a reward of 0.5, also with 240 steps."""
+STEPS, LEARNED_PROMPTS, RISE = 50, 16, 0.2
+SOAK_SEEDS = (0, 2)
 KILLED_STEPS, SOAK_STEPS, PROMPTS = 60, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}

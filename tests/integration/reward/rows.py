@@ -1,8 +1,7 @@
 """Rows that grades refer to."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from psycopg import Connection
@@ -28,13 +27,11 @@ class Run:
 
     def all(self, statement: str, *params: object) -> list[dict[str, Any]]:
         """Return the rows of a statement."""
-        with connection(self.url) as opened:
-            return opened.execute(statement.encode(), params).fetchall()
+        return connection(self.url).execute(statement.encode(), params).fetchall()
 
     def do(self, statement: str, *params: object) -> None:
         """Run a statement."""
-        with connection(self.url) as opened:
-            opened.execute(statement.encode(), params)
+        connection(self.url).execute(statement.encode(), params)
 
     def _group(self, number: int, task_hash: str, purpose: str, state: str) -> int:
         rows = self.all(
@@ -44,10 +41,10 @@ class Run:
         return int(rows[0]["id"])
 
 
-@contextmanager
-def connection(url: str) -> Iterator[Connection[dict[str, Any]]]:
-    with Connection.connect(url, row_factory=dict_row) as opened:
-        yield opened
+@lru_cache(maxsize=1)
+def connection(url: str) -> Connection[dict[str, Any]]:
+    """Return a connection that stays open: to open one takes longer than most statements."""
+    return Connection.connect(url, autocommit=True, row_factory=dict_row)
 
 
 def make_run(owner_url: str) -> Run:
