@@ -21,7 +21,7 @@ from tests.acceptance.stubs import forking
 
 STEPS, LEARNED_PROMPTS, RISE = 50, 16, 0.2
 SOAK_SEEDS = (0, 2)
-KILLED_STEPS, SOAK_STEPS, PROMPTS = 60, 120, 8
+KILLED_STEPS, SOAK_STEPS, PROMPTS = 44, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
 RULED: dict[str, Any] = {
