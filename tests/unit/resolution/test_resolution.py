@@ -1,7 +1,6 @@
 """A spec is resolved with every default, or refused with every problem at once."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.algorithms.presets import PRESETS, unmet
-from hone.environments import trial
 from hone.environments.hashing import canonical
 from hone.resolution import batches, resolve
 from hone.spec.files import as_json, parse, read
@@ -359,20 +357,6 @@ def test_no_number_is_larger_than_rows_and_messages_hold(changes: dict[str, Any]
     (problem,) = _problems({**BASE, **changes}) or []
     assert problem.field == field
     assert expected in problem.expected
-
-
-@pytest.mark.parametrize("params", [
-    {"task": "count_primes", "max_n": 10**10}, {"task": "simple_integration", "operators": []}])
-def test_what_a_foreign_generator_cannot_bear_is_refused_and_hurts_nobody(
-    params: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run, begun = subprocess.run, list[str]()
-    monkeypatch.setattr(trial, "_FORGOTTEN_S", 10**9)
-    monkeypatch.setattr(subprocess, "run", lambda *given, **more: begun.append(more["input"]) or run(*given, **more))
-    (problem,) = _problems({**BASE, "task": {"environment": "reasoning_gym", "params": params}}) or []
-    assert len(begun) == 1, "one spec asks several times"
-    assert problem.field == "task.params"
-    assert "within 20 s and 4 GiB" in problem.expected or "Cannot choose from an empty sequence" in problem.expected
 
 
 def test_endless_nesting_is_refused() -> None:
