@@ -20,12 +20,12 @@ def self_scored(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 �
     """The grader `environment` reads a score that some environments do not give."""
     return [Problem(f"{at}.type", found("environment"), f"a grader of answers, because environment {spec.task.kind} "
                     "gives no score of its own")
-            for at, one in _graders(spec) if one.params.type == "environment" and _asks(spec)]
+            for at, one in of_run(spec) if one.params.type == "environment" and _asks(spec)]
 
 
 def worlds(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
     """Refuse a grader of states where no action changes one, and of paths that the first task's state lacks."""
-    reading = [(at, one) for at, one in _graders(spec) if Reads.WORLD in one.grader.reads]
+    reading = [(at, one) for at, one in of_run(spec) if Reads.WORLD in one.grader.reads]
     if reading and _asks(spec):
         return [Problem(f"{at}.type", found(one.params.type), f"a grader of answers, because environment "
                         f"{spec.task.kind} asks one question and has no state that an action changes")
@@ -39,14 +39,14 @@ def calls(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one
         return []
     harness = spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
     made = kinds(HARNESSES[harness])
-    asked = [(f"{at}.{field}", kind) for at, one in _graders(spec)
+    asked = [(f"{at}.{field}", kind) for at, one in of_run(spec)
              for field in ("kinds", "decide") for kind in getattr(one.params, field, None) or ()]
     return [] if made is None else [
         Problem(at, found(kind), f"kinds of calls that harness {harness} makes: {', '.join(sorted(made))}")
         for at, kind in asked if kind not in made]
 
 
-def _graders(spec: RunSpec) -> Iterator[tuple[str, Spec]]:
+def of_run(spec: RunSpec) -> Iterator[tuple[str, Spec]]:
     """Yield the grader that a spec names, and those inside it, with their paths; nothing where something is wrong."""
     at, given = ("grader", spec.grader) if spec.grader is not None else (
         "task.params.grader", spec.task.params.get("grader"))

@@ -130,3 +130,19 @@ def test_a_pass_opens_nothing_but_models(stack: AskedStack, database: Database) 
         assert status("/v1/models/own", issue("another-token-of-a-stack", holder)) == 401
         assert status("/v1/models/own", issue(token, holder, now=lambda: 1.0)) == 401
         assert status("/v1/models/own", "pass-") == 401
+
+
+def test_a_run_names_judges_that_are_there(hone: Client, judge: ScriptedJudge) -> None:
+    """Also deep inside other graders, and those of another tenant are none."""
+    def run(name: str) -> dict[str, Any]:
+        grader = {"type": "weighted", "parts": {"judged": {"grader": {**LABELS, "model": name}}}}
+        return {"name": "judged", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1,
+                "grader": grader, "eval": None}
+
+    hone.put_judge("keyless", judge.url, "judge-1", secret="never-set")
+    for name, words in (("nobody", "the name of a judge"), ("keyless", "secret never-set is not set")):
+        with pytest.raises(Refused) as refused:
+            hone.create_run(run(name))
+        assert "grader.parts.judged.grader.model" in str(refused.value)
+        assert words in str(refused.value)
+    hone.delete_judge("keyless")

@@ -58,3 +58,9 @@ SELECT judge, answers, tokens, cost FROM judge_spending WHERE run_id = %(run_id)
 
 -- name: key_of_run
 SELECT key_id FROM runs WHERE id = %(run_id)s AND tenant_id = %(tenant_id)s
+
+-- name: known
+-- A judge of the transaction's tenant, and whether its secret is set, if it needs one.
+SELECT j.secret, j.secret IS NULL OR s.name IS NOT NULL AS ready FROM judges j
+LEFT JOIN secrets s ON s.tenant_id = j.tenant_id AND s.name = j.secret
+WHERE j.name = %(name)s AND j.tenant_id = current_setting('hone.tenant')

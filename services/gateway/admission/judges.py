@@ -1,0 +1,39 @@
+"""The judges that a run's graders name: each is a judge or a model of the tenant, before anything is sampled."""
+
+from collections.abc import Iterator
+
+from hone.graders.contract import Needs
+from hone.resolution import graders
+from hone.spec.problems import Problem, found
+from hone.spec.run import RunSpec
+from hone.store.database import AsyncTransaction
+from services.gateway.admission import task_rows
+from services.gateway.openai import names
+from services.gateway.openai.refusals import ModelNotFound
+
+
+async def problems(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
+    """Return a problem for each name that nobody answers to, and for each judge whose secret is not set."""
+    named = dict(_named(spec))
+    return [problem for at, name in named.items() if (problem := await _problem(transaction, at, name)) is not None]
+
+
+def _named(spec: RunSpec) -> Iterator[tuple[str, str]]:
+    """Yield the fields that name judges, with the names."""
+    for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
+        prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
+        for at, grader in graders.of_run(part.spec):
+            if Needs.JUDGE in grader.grader.needs:
+                yield f"{prefix}{at}.model", str(grader.params.model_dump()["model"])
+
+
+async def _problem(transaction: AsyncTransaction, at: str, name: str) -> Problem | None:
+    judge = await transaction.one("judges.known", name=name)
+    if judge is not None:
+        return None if judge["ready"] else Problem(
+            at, f"judge {name}, whose secret {judge['secret']} is not set", f"`hone secrets set {judge['secret']}`")
+    try:
+        await names.locate(transaction, name)
+    except ModelNotFound:
+        return Problem(at, found(name), "the name of a judge (`hone judges list`) or of a model of yours")
+    return None
