@@ -12,6 +12,7 @@ import pytest
 from hone import keys
 from hone.client import Client
 from hone.client.errors import HoneError, Refused
+from hone.client.judge_resources import Judge
 from hone.passes import Pass, issue
 from hone.stack import ports
 from hone.store.database import Database
@@ -90,7 +91,7 @@ def test_a_model_of_ones_own_judges_and_its_tokens_are_counted(hone: Client) -> 
 
 def test_graders_are_checked_and_tried_in_openais_json(stack: AskedStack, database: Database) -> None:
     key = keys.create(database, "foreign", tenant="other").secret
-    client = openai.OpenAI(base_url=f"{stack.gateway.url}/v1", api_key=key, max_retries=0)
+    client: Any = openai.OpenAI(base_url=f"{stack.gateway.url}/v1", api_key=key, max_retries=0)
     checked = client.fine_tuning.alpha.graders.validate(grader=CHECK)
     assert checked.grader.to_dict() == CHECK
     ran = client.fine_tuning.alpha.graders.run(grader=CHECK, model_sample="4", item={"answer": "4"})
@@ -110,7 +111,7 @@ def test_graders_are_checked_and_tried_in_openais_json(stack: AskedStack, databa
     ("terms.run_cost", {"terms": {"run_cost": "much"}}), ("secret", {"secret": "a b"}), ("mode", {"mode": "x"})])
 def test_what_no_judge_can_be_is_refused(hone: Client, field: str, wanted: dict[str, Any]) -> None:
     with pytest.raises(Refused) as refused:
-        hone._send(dict[str, Any], "PUT", "/v1/judges/bad", json={
+        hone._send(Judge, "PUT", "/v1/judges/bad", json={
             "url": "http://judge/v1", "model": "m", **wanted})
     assert field in str(refused.value)
 

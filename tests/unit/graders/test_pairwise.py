@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hone.graders.contract import Status
-from hone.graders.pairwise import pairs, scores
+from hone.graders.pairwise import PairwiseParams, pairs, scores
 from hone.graders.questions import Question
 from hone.graders.specs import checked
 from tests.unit.graders.judging import judged_by
@@ -43,7 +43,8 @@ async def test_an_even_pair_is_decided_by_its_ranking() -> None:
 
 
 def test_pairs_are_circular_or_all() -> None:
-    circular, both = (checked({**PAIRWISE, "pairs": kind, "swapped": False}).params for kind in ("circular", "all"))
+    circular, both = (
+        PairwiseParams.model_validate({**PAIRWISE, "pairs": kind, "swapped": False}) for kind in ("circular", "all"))
     assert list(pairs([0, 1, 2, 3], circular)) == [(0, 1), (1, 2), (2, 3), (3, 0)]
     assert len(list(pairs([0, 1, 2, 3], both))) == 6
     assert list(pairs([0, 1], circular)) == [(0, 1)]
