@@ -17,6 +17,7 @@ from hone.graders import (
     multi,
     numeric,
     pairwise,
+    process_critic,
     python,
     reasoning_gym,
     rubric,
@@ -66,6 +67,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "score_model": score_model.GRADER,
     "label_model": label_model.GRADER,
     "hybrid_equivalence": hybrid_equivalence.GRADER,
+    "process_critic": process_critic.GRADER,
     "rubric": rubric.GRADER,
     "pairwise": pairwise.GRADER,
 }
