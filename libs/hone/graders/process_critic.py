@@ -38,7 +38,7 @@ names a result without showing where it comes from scores at most 0.3, also wher
 _FORM = 'Answer with a JSON object of one field. "scores": one number for each step, in their order.'
 
 
-class Part(NamedTuple):
+class ReadStep(NamedTuple):
     """A step, and its characters in the text from `start` to before `end`."""
 
     text: str
@@ -89,18 +89,18 @@ async def grade_sample(sample: Sample, params: ProcessCriticParams, tools: Tools
     return with_costs(whole, [answer, *costs])
 
 
-def parts_of(text: str, kind: str) -> Iterator[Part]:
+def parts_of(text: str, kind: str) -> Iterator[ReadStep]:
     """Yield the steps of an output, without blanks around them."""
     ends = [(0, 0), *(found.span() for found in _BREAK[kind].finditer(text)), (len(text), len(text))]
     for (_, start), (end, _) in pairwise(ends):
         inside = text[start:end]
         if inside.strip():
             first = start + len(inside) - len(inside.lstrip())
-            yield Part(inside.strip(), first, first + len(inside.strip()))
+            yield ReadStep(inside.strip(), first, first + len(inside.strip()))
 
 
 async def _criticised(
-    sample: Sample, parts: Sequence[Part], params: ProcessCriticParams, tools: Tools
+    sample: Sample, parts: Sequence[ReadStep], params: ProcessCriticParams, tools: Tools
 ) -> tuple[list[float], list[Result]]:
     """Return the score of each step, and what they cost. Raises JudgeFailed."""
     numbered = "\n".join(f"{place}. {part.text}" for place, part in enumerate(parts, 1))
