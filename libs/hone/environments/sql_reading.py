@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hone.environments.statements import PRAGMAS, StatementError, queried
+from hone.environments.statements import PRAGMAS, QUERY_BYTES, StatementError, queried
 
 MOST_ROWS = 10_000
 """Rows of a result that are compared."""
@@ -21,6 +21,9 @@ _METADATA = {_MASTER, *(f"pragma_{name}" for name in PRAGMAS)}
 _UNREADABLE = ("syntax error", "unrecognized token", "incomplete input", "one statement", "no statement")
 _TOKEN = re.compile(
     r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\[[^\]]*\]|\w+|[()]", re.DOTALL)
+
+
+_PART = re.compile(_TOKEN.pattern + "|[,;]", re.DOTALL)
 
 
 class NotSql(StatementError):
@@ -40,8 +43,21 @@ class Table:
     more: bool  # whether there are rows beyond those
 
 
-def read(database: bytes, sql: str, most: int = MOST_ROWS, *, metadata: bool = False) -> Table:
-    """Return the first `most` rows of a query. `metadata`: it may read sqlite_master and pragmas alone.
+@dataclass(frozen=True)
+class OrderTerm:
+    """A term of ORDER BY in the text of a query: where its expression begins and ends, and where it ends itself."""
+
+    start: int
+    expression_end: int
+    end: int
+    places_nulls: bool  # whether it says where NULL comes
+
+
+def read(
+    database: bytes, sql: str, most: int = MOST_ROWS, *, metadata: bool = False, budget: int = QUERY_BYTES
+) -> Table:
+    """Return the first `most` rows of a query. `metadata`: it may read sqlite_master and pragmas alone. It
+    may move `budget` bytes.
 
     Raises StatementError; of its kinds, NotSql for a text that is no statement, and NotMetadata.
     """
@@ -54,7 +70,7 @@ def read(database: bytes, sql: str, most: int = MOST_ROWS, *, metadata: bool = F
         return _reads(action, first)
 
     try:
-        return queried(database, lambda connection: _fetched(connection, sql, most), allowed)
+        return queried(database, lambda connection: _fetched(connection, sql, most), allowed, budget)
     except StatementError as error:
         if beyond:
             raise NotMetadata(f"it reads {beyond[0]}, expected sqlite_master and PRAGMA alone") from error
@@ -104,6 +120,25 @@ def ordered(sql: str) -> bool:
             return True
         before = token
     return False
+
+
+def order_terms(sql: str) -> list[OrderTerm]:
+    """Return the terms of a query's ORDER BY outside of parentheses, in order."""
+    terms, begun, depth, before = list[OrderTerm](), -1, 0, ""
+    expression = end = 0
+    for found in _PART.finditer(sql):
+        token = found[0].lower()
+        depth += (token == "(") - (token == ")")
+        if begun >= 0 and depth == 0 and token in (",", ";", "limit"):
+            terms.append(OrderTerm(begun, expression or end, end, before == "nulls"))
+            begun, expression = found.end() if token == "," else -1, 0
+        elif begun >= 0 and depth == 0 and token in ("asc", "desc", "nulls"):
+            expression = expression or end
+        elif depth == 0 and (before, token) == ("order", "by"):
+            begun, expression = found.end(), 0
+        if token[:2] not in ("--", "/*"):
+            end, before = found.end(), "nulls" if before == "nulls" and token in ("first", "last") else token
+    return [*terms, OrderTerm(begun, expression or end, end, before == "nulls")] if begun >= 0 else terms
 
 
 def _reads(action: int, first: str | None) -> bool:

@@ -14,6 +14,7 @@ Comparison: TypeAlias = Literal["multiset", "set30"]
 
 _SET_ROWS = 30
 _TOLERANCE = 1e-9
+_WIDE = 1e-2
 Row: TypeAlias = tuple[Any, ...]
 
 
@@ -30,6 +31,38 @@ def same(found: Table, gold: Table, ordered: bool, comparison: Comparison = "mul
     names = _names(chain.from_iterable((*found.rows, *gold.rows)))
     one, other = (_named(table.rows, names) for table in (found, gold))
     return one == other if ordered else Counter(one) == Counter(other)
+
+
+def same_set(found: Table, gold: Table) -> bool:
+    """Return whether two results have the same rows, however often and in whatever order (BIRD)."""
+    names = _names(chain.from_iterable((*found.rows, *gold.rows)))
+    return set(_named(found.rows, names)) == set(_named(gold.rows, names)) and found.more == gold.more
+
+
+def same_columns(found: Table, gold: Table, ordered: bool, extra: int) -> bool:
+    """Return whether every column of the gold result is one of those found, beside at most `extra` others (Spider 2).
+
+    Numbers may differ by 0.01, and NULL counts as 0. Not `ordered`: each column is sorted by itself.
+    """
+    if len(found.rows) != len(gold.rows) or len(found.columns) > len(gold.columns) + extra or found.more or gold.more:
+        return False
+    known, wanted = (_vectors(table, ordered) for table in (found, gold))
+    return all(any(all(map(_close, one, other)) for other in known) for one in wanted)
+
+
+def _vectors(table: Table, ordered: bool) -> list[list[Any]]:
+    columns = [[0 if row[place] is None else row[place] for row in table.rows] for place in range(len(table.columns))]
+    return columns if ordered else [sorted(column, key=_rank) for column in columns]
+
+
+def _rank(cell: Any) -> tuple[str, Any]:
+    return ("number", cell) if isinstance(cell, int | float) else (type(cell).__name__, cell)
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other or abs(one - other) <= _WIDE
+    return bool(one == other)
 
 
 def _names(cells: Iterator[Any]) -> dict[Any, int]:

@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 Allowed: TypeAlias = Callable[[int, str | None, str | None, str | None], bool]
 """Whether a statement may take an action: SQLite's code, its two names, and the view or subquery that it is in."""
 
-_QUERY_BYTES, _SCRIPT_BYTES = 1_000_000_000, 2_000_000_000
+QUERY_BYTES, _SCRIPT_BYTES = 1_000_000_000, 2_000_000_000
 """Bytes that a query may move, and that a whole script may move."""
 _QUERY_CHARACTERS = 20_000
 _LONGEST = (2_000, 20_000, 100_000)
@@ -50,18 +50,19 @@ class StatementError(ValueError):
 
 
 def queried(
-    database: bytes, use: Callable[[sqlite3.Connection], Made], allowed: Allowed = lambda *_: True
+    database: bytes, use: Callable[[sqlite3.Connection], Made], allowed: Allowed = lambda *_: True,
+    budget: int = QUERY_BYTES,
 ) -> Made:
     """Return the result of `use`, which runs one statement on a copy of a database. Raises StatementError.
 
-    The statement also has to be `allowed` each of its actions.
+    The statement also has to be `allowed` each of its actions. It may move `budget` bytes.
     """
     def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
-        connection = _opened(database, longest, purse, _QUERY_BYTES // longest // _QUERY_TICKS, _CALL, allowed)
+        connection = _opened(database, longest, purse, QUERY_BYTES // longest // _QUERY_TICKS, _CALL, allowed)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _QUERY_CHARACTERS)
         return connection
 
-    return _attempted(_QUERY_BYTES, bounded, use)
+    return _attempted(budget, bounded, use)
 
 
 def scripted(script: str) -> bytes:

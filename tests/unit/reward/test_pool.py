@@ -68,6 +68,8 @@ FIELDS, WORDS = '{"name": "f", "arguments": {}}', "the dog sleeps under the old 
     ({"type": "short_answer", "reference": "1/2"}, "0.5"),
     ({"type": "structured", "reference": "{{ item.answer }}"}, FIELDS),
     ({"type": "tool_call"}, FIELDS),
+    ({"type": "sql", "database": "CREATE TABLE t(a); INSERT INTO t VALUES (1)", "gold": "SELECT a FROM t"},
+     "SELECT * FROM t"),
     *(({**SIMILAR, "evaluation_metric": metric}, WORDS) for metric in ("bleu", "meteor", "rouge_l", "fuzzy_match")),
     ({"type": "instructions", "instruction_id_list": ["change_case:english_lowercase"], "kwargs": [{}]}, WORDS),
 ])

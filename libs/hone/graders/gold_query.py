@@ -1,0 +1,154 @@
+"""The gold query of a task row: its results on several databases, and whether anyone can be graded by them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from hone.environments.sql_instances import turned_round, with_fewer_rows
+from hone.environments.sql_reading import OrderTerm, Table, order_terms, ordered
+from hone.environments.sql_reading import read as read_within
+from hone.environments.sql_results import same, same_columns, same_set
+from hone.environments.statements import StatementError, scripted
+from hone.graders.contract import InvalidSpec
+
+Comparison: TypeAlias = Literal["multiset", "set", "ordered", "columns"]
+Fault: TypeAlias = Literal["empty", "unstable", "nulls", "text_numbers"]
+
+
+_BYTES = 8_000_000_000
+"""Bytes that a query may move. The dearest queries take about a second; one over 50,000 rows is far cheaper."""
+
+
+def read(database: bytes, sql: str) -> Table:
+    """Return the result of a query. Raises StatementError, also where it costs too much."""
+    return read_within(database, sql, budget=_BYTES)
+
+
+@dataclass(frozen=True)
+class ResultRule:
+    """When two results are equal."""
+
+    comparison: Comparison
+    in_order: bool
+    extra_columns: int = 2
+
+    def equal(self, found: Table, gold: Table) -> bool:
+        """Return whether a result is the gold one."""
+        if self.comparison == "set":
+            return same_set(found, gold)
+        if self.comparison == "columns":
+            return same_columns(found, gold, self.in_order, self.extra_columns)
+        return same(found, gold, self.in_order)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Databases, the row's own first, each with the gold result, and when another result equals it."""
+
+    results: tuple[tuple[bytes, Table], ...]
+    rule: ResultRule
+    note: str = ""  # why the order of rows does not count
+
+
+@lru_cache(maxsize=8)
+def gold(script: str, sql: str, rule: ResultRule, perturbed: int, allowed: frozenset[Fault]) -> Gold:
+    """Return what the gold query gives on the database of a script, and on `perturbed` ones with fewer rows.
+
+    Raises InvalidSpec, which names the field: for a script or a query that fails, and for a fault of the query that is
+    not allowed. Where rows of an equal rank may come in any order, no order is expected.
+    """
+    try:
+        database = scripted(script)
+    except StatementError as error:
+        raise _invalid(f"database: the script fails: {error}") from error
+    result = _read(database, sql)
+    if result.more:
+        raise _invalid(f"gold: found more than {len(result.rows)} rows, expected all that are compared")
+    if "empty" not in allowed and all(cell is None for row in result.rows for cell in row):
+        raise _invalid("gold: found no row, or NULL alone, expected a result that has to be found (empty)")
+    rule = replace(rule, in_order=rule.in_order or (rule.comparison != "set" and ordered(sql)))
+    whole = Gold(((database, result),), rule)
+    if "unstable" not in allowed:
+        whole = _stable(whole, sql)
+    _check_order(whole, sql, allowed)
+    return replace(whole, results=(*whole.results, *_perturbed(database, sql, perturbed)))
+
+
+def _read(database: bytes, sql: str) -> Table:
+    try:
+        return read(database, sql)
+    except StatementError as error:
+        raise _invalid(f"gold: it fails: {error}") from error
+
+
+def _perturbed(database: bytes, sql: str, count: int) -> Iterator[tuple[bytes, Table]]:
+    for number in range(count):
+        try:
+            fewer = with_fewer_rows(database, number)
+        except StatementError as error:
+            raise _invalid(f"database: its rows cannot be perturbed ({error}); perturbed 0 leaves them") from error
+        yield fewer, _read(fewer, sql)
+
+
+def _stable(whole: Gold, sql: str) -> Gold:
+    """Return the gold, without an order where ties leave it open. Raises InvalidSpec if the rows themselves are open.
+
+    A LIMIT that cuts a tie, rows without an order, and the clock make a result that another right query need not have.
+    """
+    [(database, result)] = whole.results
+    try:
+        others = [read(database, sql), read(turned_round(database), sql)]
+    except StatementError as error:
+        raise _invalid(f"database: its rows cannot be turned round ({error}); allow unstable leaves them") from error
+    if all(whole.rule.equal(other, result) for other in others):
+        return whole
+    loose = replace(whole.rule, comparison="multiset" if whole.rule.comparison == "ordered" else whole.rule.comparison,
+                    in_order=False)
+    if all(loose.equal(other, result) for other in others):
+        return replace(whole, rule=loose, note="the gold query leaves the order of equal ranks open: no order counts")
+    raise _invalid("gold: found a result that depends on how rows are stored, as where a LIMIT cuts a tie, expected an "
+                   "ORDER BY that decides (unstable)")
+
+
+def _check_order(whole: Gold, sql: str, allowed: Collection[Fault]) -> None:
+    """Raise InvalidSpec where the result depends on the place of NULL, or on numbers that are ordered as texts."""
+    terms = order_terms(sql)
+    if "nulls" not in allowed and not _alike(whole, _with_nulls(sql, terms, "FIRST"), _with_nulls(sql, terms, "LAST")):
+        raise _invalid("gold: found NULL among the values that it orders by, expected NULLS FIRST, NULLS LAST or a "
+                       "condition (nulls)")
+    if "text_numbers" not in allowed and not _alike(whole, sql, _with_numbers(sql, terms)):
+        raise _invalid("gold: found numbers that are stored as text and ordered as text, expected a CAST "
+                       "(text_numbers)")
+
+
+def _alike(whole: Gold, one: str, other: str) -> bool:
+    """Return whether two forms of the query have equal results. A form that SQLite refuses says nothing."""
+    [(database, _)] = whole.results
+    try:
+        return one == other or whole.rule.equal(read(database, one), read(database, other))
+    except StatementError:
+        return True
+
+
+def _with_nulls(sql: str, terms: list[OrderTerm], place: str) -> str:
+    for term in reversed(terms):
+        if not term.places_nulls:
+            sql = f"{sql[:term.end]} NULLS {place}{sql[term.end:]}"
+    return sql
+
+
+def _with_numbers(sql: str, terms: list[OrderTerm]) -> str:
+    """Return the query ordered by the numbers that texts hold."""
+    for term in reversed(terms):
+        given = sql[term.start:term.expression_end]
+        if not given.strip().isdecimal():  # the number of a column
+            number = f"CAST(({given}\n) AS NUMERIC)"
+            held = f"typeof({given}\n) = 'text' AND CAST({number} AS TEXT) = ({given}\n)"
+            made = f" CASE WHEN {held} THEN {number} ELSE {given}\nEND "
+            sql = sql[:term.start] + made + sql[term.expression_end:]
+    return sql
+
+
+def _invalid(reason: str) -> InvalidSpec:
+    return InvalidSpec(f"other_error: {reason}")
