@@ -122,6 +122,15 @@ def fairness(results: Sequence[Result]) -> str:
     return markdown(("groups of the flood", "a step alone", "beside the flood", "ratio"), rows)
 
 
+def short_answers(results: Sequence[Result]) -> str:
+    """The accuracies of each seed: rules alone, a judge alone, both."""
+    [result] = results
+    rows = [(str(one["seed"]), f"{one['algebra']:.3f}", f"{one['judge']:.3f}", f"{one['cascade']:.3f}",
+             f"{one['calls']:.1%}", f"{one['algebra_s']:.1f} / {one['cascade_s']:.1f}") for one in result["seeds"]]
+    return markdown(("seed", "math-verify alone", "judge alone", "cascade", "answers for the judge",
+                     "s, math-verify / cascade"), rows)
+
+
 def sandbox(results: Sequence[Result]) -> str:
     """Grades in a second of each way, and the time of one of its runs."""
     [result] = results
@@ -288,6 +297,7 @@ TABLES: Mapping[str, Table] = {
     "door": Table(("door",), "python -m benchmarks.door", door),
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
+    "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),

@@ -1,0 +1,194 @@
+"""General365's experiment: 3,000 synthetic answers by math-verify alone, by a judge alone, and by both in a cascade.
+
+    python -m benchmarks.short_answers [--answers N] [--seeds N] [--out FILE]
+
+The answers are of eight kinds and several ways of writing; half of them are wrong. The judge is a stub that is right
+97 % of the time. The cascade is the grader `hybrid_equivalence` in this process.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import provenance
+from benchmarks.results import RESULTS, store
+from hone.graders.contract import Result
+from hone.graders.judgement import grades
+from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.sample import Sample
+from hone.graders.specs import Spec, checked
+from hone.sandbox.program import Program, Ran
+
+JUDGED_RIGHT = 0.97
+GRADER = {"type": "hybrid_equivalence", "model": "stub", "answer_type": "{{ item.kind }}"}
+_WORDS = ("the red door", "two brothers", "a wooden bridge", "on the second floor", "nobody knows", "the baker")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, its reference, and whether it is right."""
+
+    kind: str  # as the grader names it
+    reference: str
+    text: str
+    right: bool
+
+
+Kind = Callable[[random.Random, bool], Answer]
+
+
+def whole(draw: random.Random, right: bool) -> Answer:
+    """A whole number, bare, with a unit, or behind another box."""
+    number = draw.randint(2, 400)
+    said = number if right else number + draw.choice((-2, -1, 1, 3))
+    return Answer("number", str(number), draw.choice((
+        rf"\boxed{{{said}}}", rf"\boxed{{{said}\text{{ cm}}}}",
+        rf"First \boxed{{{number + 7}}}, but then \boxed{{{said}}}.",
+        f"So the answer is {said}.")), right)
+
+
+def fraction(draw: random.Random, right: bool) -> Answer:
+    """A fraction, as a fraction or as a decimal."""
+    value = Fraction(draw.randint(1, 9), draw.choice((2, 4, 5, 8)))
+    said = value if right else value + Fraction(1, draw.choice((2, 3, 4)))
+    return Answer("number", f"\\frac{{{value.numerator}}}{{{value.denominator}}}", draw.choice((
+        rf"\boxed{{\frac{{{said.numerator}}}{{{said.denominator}}}}}", rf"\boxed{{{float(said):.6g}}}",
+        rf"The answer is {said.numerator}/{said.denominator}")), right)
+
+
+def clock(draw: random.Random, right: bool) -> Answer:
+    """A time of the day. As ratios, many of them are equal."""
+    hour, minute = draw.randint(1, 12), draw.choice((0, 10, 15, 20, 30, 40, 45))
+    other = (hour % 12 + 1, minute) if draw.random() < 0.5 else (hour, (minute + 5) % 60)
+    said = (hour, minute) if right else other
+    return Answer("text", f"{hour}:{minute:02}", rf"\boxed{{{said[0]}:{said[1]:02}}}", right)
+
+
+def letter(draw: random.Random, right: bool) -> Answer:
+    """One option."""
+    options = draw.sample("ABCDE", 2)
+    return Answer("single_choice", options[0], draw.choice((
+        rf"\boxed{{{options[not right]}}}", f"The answer is ({options[not right]}).")), right)
+
+
+def letters(draw: random.Random, right: bool) -> Answer:
+    """Several options in any order."""
+    options = draw.sample("ABCDE", 3)
+    said = draw.sample(options, 3) if right else [*options[:2], *(set("ABCDE") - set(options))][:3]
+    shown = draw.choice((", ", "")).join(said)
+    return Answer("multiple_choice", "".join(sorted(options)), rf"\boxed{{{shown}}}", right)
+
+
+def order(draw: random.Random, right: bool) -> Answer:
+    """Letters in an order."""
+    placed = draw.sample("ABCD", 4)
+    said = placed if right else [placed[1], placed[0], *placed[2:]]
+    return Answer("text", "".join(placed), rf"\boxed{{{''.join(said)}}}", right)
+
+
+def percent(draw: random.Random, right: bool) -> Answer:
+    """A share in percent."""
+    number = draw.randint(3, 97)
+    said = number if right else number + draw.choice((-1, 1, 2))
+    return Answer("number", f"{number}%", draw.choice((
+        rf"\boxed{{{said}\%}}", f"It is {said}%. The answer is {said}%")), right)
+
+
+def words(draw: random.Random, right: bool) -> Answer:
+    """A short text, perhaps in other words."""
+    reference, other = draw.sample(_WORDS, 2)
+    said = reference if right else other
+    return Answer("text", reference, draw.choice((rf"\boxed{{\text{{{said}}}}}", f"The answer is: {said}.",
+                                                  f"The answer is: it was {said}, surely.")), right)
+
+
+KINDS: Sequence[Kind] = (whole, fraction, clock, letter, letters, order, percent, words)
+
+
+def answers(count: int, seed: int) -> list[Answer]:
+    """Return answers of all kinds in turn, each right with a chance of one half."""
+    draw = random.Random(seed)
+    return [KINDS[place % len(KINDS)](draw, draw.random() < 0.5) for place in range(count)]
+
+
+class StubJudge:
+    """A judge that knows what is right, and says it 97 % of the time. Equal answers get one verdict."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec, self.calls = spec, 0
+        self.right = False
+
+    def says(self, one: Answer) -> bool:
+        drawn = hashlib.sha256(json.dumps([one.kind, one.reference, one.text]).encode()).digest()[0] / 256
+        return one.right == (drawn < JUDGED_RIGHT)
+
+    async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
+        return [(await grades(self._spec.inner[path], [sample], self))[0] for path, sample in asked]
+
+    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+        self.calls += len(questions)
+        return [Reply(json.dumps({"accuracy": self.right}), "stub")] * len(questions)
+
+    async def ran(self, programs: Sequence[Program]) -> list[Ran]:
+        raise NotImplementedError
+
+
+def by_cascade(drawn: Sequence[Answer]) -> tuple[float, int]:
+    """Return the share of right verdicts, and how often the judge was asked."""
+    spec = checked(GRADER)
+    judge, right = StubJudge(spec), 0
+    for one in drawn:
+        judge.right = judge.says(one)
+        item = {"question": "?", "answer": one.reference, "kind": one.kind}
+        [result] = asyncio.run(grades(spec, [Sample(item, one.text)], judge))
+        right += result.score == float(one.right)
+    return right / len(drawn), judge.calls
+
+
+def by_algebra(drawn: Sequence[Answer]) -> float:
+    """Return the share of right verdicts of math-verify, reference first, both in boxes where they have none."""
+    from math_verify import parse, verify
+
+    def boxed(text: str) -> str:
+        return text if "\\boxed" in text else rf"\boxed{{{text}}}"
+
+    return statistics.fmean(
+        bool(verify(parse(boxed(one.reference)), parse(one.text))) == one.right for one in drawn)
+
+
+def measured(count: int, seed: int) -> dict[str, Any]:
+    """Return the accuracies of the three ways on the same answers, the judge's calls, and the seconds of both rules."""
+    drawn = answers(count, seed)
+    judge = StubJudge(checked(GRADER))
+    began = time.perf_counter()
+    cascade, calls = by_cascade(drawn)
+    between = time.perf_counter()
+    algebra = by_algebra(drawn)
+    return {"seed": seed, "cascade": cascade, "calls": calls / count, "algebra": algebra,
+            "judge": statistics.fmean(judge.says(one) == one.right for one in drawn),
+            "cascade_s": between - began, "algebra_s": time.perf_counter() - between}
+
+
+def main() -> None:
+    """Measure all seeds and write one JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--answers", type=int, default=3000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=RESULTS / "short_answers.json")
+    args = parser.parse_args()
+    began = provenance()
+    found = [measured(args.answers, seed) for seed in range(args.seeds)]
+    store(args.out, {**began, "answers": args.answers, "judged_right": JUDGED_RIGHT, "seeds": found})
+
+
+if __name__ == "__main__":
+    main()
