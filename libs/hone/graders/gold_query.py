@@ -1,8 +1,10 @@
 """The gold query of a task row: its results on several databases, and whether anyone can be graded by them."""
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from hone.environments.sql_instances import turned_round, with_fewer_rows
@@ -16,6 +18,10 @@ Comparison: TypeAlias = Literal["multiset", "set", "ordered", "columns"]
 Fault: TypeAlias = Literal["empty", "unstable", "nulls", "text_numbers"]
 
 
+_OPEN = "the gold query leaves the order of equal ranks open: no order counts"
+_MOST_TERMS = 50
+_TRIED = 3
+"""Databases with fewer rows that are tried for each that is wanted."""
 _BYTES = 8_000_000_000
 """Bytes that a query may move. The dearest queries take about a second; one over 50,000 rows is far cheaper."""
 
@@ -48,7 +54,7 @@ class Gold:
 
     results: tuple[tuple[bytes, Table], ...]
     rule: ResultRule
-    note: str = ""  # why the order of rows does not count
+    notes: tuple[str, ...] = ()  # what is not compared, and why
 
 
 @lru_cache(maxsize=8)
@@ -62,33 +68,44 @@ def gold(script: str, sql: str, rule: ResultRule, perturbed: int, allowed: froze
         database = scripted(script)
     except StatementError as error:
         raise _invalid(f"database: the script fails: {error}") from error
-    result = _read(database, sql)
+    rule = replace(rule, in_order=rule.in_order or (rule.comparison != "set" and ordered(sql)))
+    whole = _decided(database, sql, rule, allowed)
+    others = tuple(islice(_perturbed(database, sql, whole.rule, perturbed, allowed), perturbed))
+    few = len(others) < perturbed
+    note = f"{len(others)} of {perturbed} databases with other rows have a result that the gold query decides"
+    return replace(whole, results=(*whole.results, *others), notes=(*whole.notes, *([note] if few else [])))
+
+
+def _decided(database: bytes, sql: str, rule: ResultRule, allowed: frozenset[Fault]) -> Gold:
+    """Return the gold on one database. Raises InvalidSpec where the query fails, or has a fault there."""
+    try:
+        result = read(database, sql)
+    except StatementError as error:
+        raise _invalid(f"gold: it fails: {error}") from error
     if result.more:
         raise _invalid(f"gold: found more than {len(result.rows)} rows, expected all that are compared")
     if "empty" not in allowed and all(cell is None for row in result.rows for cell in row):
         raise _invalid("gold: found no row, or NULL alone, expected a result that has to be found (empty)")
-    rule = replace(rule, in_order=rule.in_order or (rule.comparison != "set" and ordered(sql)))
     whole = Gold(((database, result),), rule)
     if "unstable" not in allowed:
         whole = _stable(whole, sql)
     _check_order(whole, sql, allowed)
-    return replace(whole, results=(*whole.results, *_perturbed(database, sql, perturbed)))
+    return whole
 
 
-def _read(database: bytes, sql: str) -> Table:
-    try:
-        return read(database, sql)
-    except StatementError as error:
-        raise _invalid(f"gold: it fails: {error}") from error
-
-
-def _perturbed(database: bytes, sql: str, count: int) -> Iterator[tuple[bytes, Table]]:
-    for number in range(count):
+def _perturbed(
+    database: bytes, sql: str, rule: ResultRule, wanted: int, allowed: frozenset[Fault]
+) -> Iterator[tuple[bytes, Table]]:
+    """Yield databases with fewer rows and the gold results there, without those where the query decides less."""
+    for number in range(_TRIED * wanted):
         try:
             fewer = with_fewer_rows(database, number)
         except StatementError as error:
             raise _invalid(f"database: its rows cannot be perturbed ({error}); perturbed 0 leaves them") from error
-        yield fewer, _read(fewer, sql)
+        with suppress(InvalidSpec):
+            found = _decided(fewer, sql, rule, allowed)
+            if found.rule == rule:
+                yield found.results[0]
 
 
 def _stable(whole: Gold, sql: str) -> Gold:
@@ -98,7 +115,7 @@ def _stable(whole: Gold, sql: str) -> Gold:
     """
     [(database, result)] = whole.results
     try:
-        others = [read(database, sql), read(turned_round(database), sql)]
+        others = [read(database, sql), read(turned_round(database), sql), *_ranked(database, sql, len(result.columns))]
     except StatementError as error:
         raise _invalid(f"database: its rows cannot be turned round ({error}); allow unstable leaves them") from error
     if all(whole.rule.equal(other, result) for other in others):
@@ -106,16 +123,28 @@ def _stable(whole: Gold, sql: str) -> Gold:
     loose = replace(whole.rule, comparison="multiset" if whole.rule.comparison == "ordered" else whole.rule.comparison,
                     in_order=False)
     if all(loose.equal(other, result) for other in others):
-        return replace(whole, rule=loose, note="the gold query leaves the order of equal ranks open: no order counts")
+        return replace(whole, rule=loose, notes=(_OPEN,))
     raise _invalid("gold: found a result that depends on how rows are stored, as where a LIMIT cuts a tie, expected an "
                    "ORDER BY that decides (unstable)")
 
 
-def _check_order(whole: Gold, sql: str, allowed: Collection[Fault]) -> None:
-    """Raise InvalidSpec where the result depends on the place of NULL, or on numbers that are ordered as texts."""
+def _ranked(database: bytes, sql: str, columns: int) -> Iterator[Table]:
+    """Yield the results where rows of an equal rank come by their values, and the other way round.
+
+    Rows that are grouped come by their group, however they are stored.
+    """
     terms = order_terms(sql)
-    if "nulls" not in allowed and not _alike(whole, _with_nulls(sql, terms, "FIRST"), _with_nulls(sql, terms, "LAST")):
-        raise _invalid("gold: found NULL among the values that it orders by, expected NULLS FIRST, NULLS LAST or a "
+    for way in ("ASC", "DESC") if terms else ():
+        more = "".join(f", {number} {way}" for number in range(1, min(columns, _MOST_TERMS) + 1))
+        with suppress(StatementError):  # a form that SQLite refuses says nothing
+            yield read(database, f"{sql[:terms[-1].end]}{more}{sql[terms[-1].end:]}")
+
+
+def _check_order(whole: Gold, sql: str, allowed: Collection[Fault]) -> None:
+    """Raise InvalidSpec where NULL comes first and changes the result, or where numbers are ordered as texts."""
+    terms = order_terms(sql)
+    if "nulls" not in allowed and not _alike(whole, sql, _with_nulls_last(sql, terms)):
+        raise _invalid("gold: found NULL before the values that it orders by, expected NULLS FIRST, NULLS LAST or a "
                        "condition (nulls)")
     if "text_numbers" not in allowed and not _alike(whole, sql, _with_numbers(sql, terms)):
         raise _invalid("gold: found numbers that are stored as text and ordered as text, expected a CAST "
@@ -131,10 +160,10 @@ def _alike(whole: Gold, one: str, other: str) -> bool:
         return True
 
 
-def _with_nulls(sql: str, terms: list[OrderTerm], place: str) -> str:
+def _with_nulls_last(sql: str, terms: list[OrderTerm]) -> str:
     for term in reversed(terms):
         if not term.places_nulls:
-            sql = f"{sql[:term.end]} NULLS {place}{sql[term.end:]}"
+            sql = f"{sql[:term.end]} NULLS LAST{sql[term.end:]}"
     return sql
 
 

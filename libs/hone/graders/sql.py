@@ -40,7 +40,7 @@ class SqlParams(GraderParams):
     perturbed: int = Field(1, ge=0, le=8, description="How many databases with fewer rows have to give equal results, "
                            "too.")
     allow: list[Fault] = Field([], description="Faults of the gold query that do not matter: empty: no row; unstable: "
-                               "a LIMIT cuts a tie; nulls: it orders by NULL; text_numbers: by numbers as texts.")
+                               "a LIMIT cuts a tie; nulls: NULL comes first; text_numbers: by numbers as texts.")
     extract: Literal["auto", "fence", "bare"] = Field(
         "auto", description="What is run: auto: the last code block of SQL, or else the last without a name, or else a "
         "text that begins with SELECT, WITH or VALUES; fence: that block; bare: the whole text.")
@@ -60,14 +60,13 @@ def grade(item: Item, output_text: str, params: SqlParams) -> Result:
     a gold query that nobody can be graded by.
     """
     right, query = _gold(item, params), _query(output_text, params)
-    notes = (right.note,) if right.note else ()
     try:
         reason = _difference(query, right)
     except StatementError as error:
         status = Status.TIMEOUT_CANDIDATE if "costs too much" in str(error) else Status.OK
-        return Result(status, 0.0, reasons=(f"the query fails: {error}"[:300], *notes), extracted=query,
+        return Result(status, 0.0, reasons=(f"the query fails: {error}"[:300], *right.notes), extracted=query,
                       decided_by="execution")
-    return Result(Status.OK, float(not reason), reasons=tuple(filter(None, (reason, *notes))), extracted=query,
+    return Result(Status.OK, float(not reason), reasons=tuple(filter(None, (reason, *right.notes))), extracted=query,
                   decided_by=right.rule.comparison)
 
 
