@@ -7,6 +7,7 @@ bases   returns the directory of a toy model: bases(steps=90, careless=0.5); it 
 
 drawn          seeds and held-out prompts of the run that learns (tests.acceptance.learning)
 learning_base  directory of the model that it starts from
+before         accuracies of that model on these prompts, by stock transformers
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance import backends, shared, toy
-from tests.acceptance.learning import drawn, learning_base  # noqa: F401
+from tests.acceptance.learning import before, drawn, learning_base  # noqa: F401
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN, TWINS, SharedStacks
 

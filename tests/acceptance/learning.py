@@ -13,7 +13,7 @@ import pytest
 
 from hone.environments import streams
 from hone.environments.tasks import episode, split_of
-from tests.acceptance import toy
+from tests.acceptance import shared, toy
 from tests.acceptance.scene import Scene, wait_for
 
 STEPS, HELD_OUT, DIGITS = 80, 512, 5
@@ -32,8 +32,12 @@ class Draw:
     answers: list[str]
 
 
-def draw() -> Draw:
-    seed, eval_seed = secrets.randbelow(2**31), secrets.randbelow(2**31)
+def seeds() -> tuple[int, int]:
+    """Return seeds for `draw` that nobody knows before."""
+    return secrets.randbelow(2**31), secrets.randbelow(2**31)
+
+
+def draw(seed: int, eval_seed: int) -> Draw:
     print(f"\nseeds drawn: run {seed}, held-out {eval_seed}")
     tasks = streams.draw("sort_digits", {"digits": DIGITS}, "held_out", eval_seed, 0, HELD_OUT, distinct=True)
     assert {split_of(task.content_hash) for task in tasks} == {"held_out"}
@@ -42,13 +46,24 @@ def draw() -> Draw:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Draw:
-    return draw()
+def learning_base(bases: Callable[..., Path]) -> Path:
+    return bases(**BASE)
 
 
 @pytest.fixture(scope="module")
-def learning_base(bases: Callable[..., Path]) -> Path:
-    return bases(**BASE)
+def drawn(learning_base: Path) -> Draw:
+    """The draw of all test processes, so that they measure the base once."""
+    path = shared.once(learning_base.with_name("seeds.json"), lambda part: part.write_text(json.dumps(seeds())))
+    return draw(*json.loads(path.read_text()))
+
+
+@pytest.fixture(scope="module")
+def before(learning_base: Path, drawn: Draw) -> dict[str, float]:
+    """The accuracies of the base, by stock transformers."""
+    path = shared.once(learning_base.with_name("stock-score.json"), lambda part: part.write_text(
+        json.dumps(stock_score(learning_base, drawn))))
+    found: dict[str, float] = json.loads(path.read_text())
+    return found
 
 
 def spec(drawn: Draw, **changes: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.learning import HELD_OUT, STEPS, Draw, draw, exported, spec, stock_score
+from tests.acceptance.learning import HELD_OUT, STEPS, Draw, draw, exported, seeds, spec, stock_score
 from tests.acceptance.scene import Scene, wait_for
 
 TORCH_FREE = ("gateway", "driver", "rollout", "reward", "value", "simulation")
@@ -21,7 +21,7 @@ def scene(plain: Scene, learning_base: Path) -> Scene:
 @pytest.mark.soak
 @pytest.mark.parametrize("repetition", range(3))
 def test_rewards_teach_with_every_seed(scene: Scene, learning_base: Path, tmp_path: Path, repetition: int) -> None:
-    drawn = draw()
+    drawn = draw(*seeds())
     run = scene.client.create_run(spec(drawn, eval=None))
     scene.finished(run.id)
     before, after = stock_score(learning_base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
@@ -30,12 +30,12 @@ def test_rewards_teach_with_every_seed(scene: Scene, learning_base: Path, tmp_pa
 
 
 def test_rewards_teach_and_stock_transformers_agrees(
-    scene: Scene, drawn: Draw, learning_base: Path, tmp_path: Path,
+    scene: Scene, drawn: Draw, before: dict[str, float], tmp_path: Path,
 ) -> None:
     run = scene.client.create_run(spec(drawn))
     _assert_torch_is_where_it_belongs(scene)
     scene.finished(run.id)
-    before, after = stock_score(learning_base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
+    after = stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
     print(f"stock transformers: {before} -> {after}")
     assert after["sampled"] >= before["sampled"] + 0.15
     _assert_own_evaluation_agrees(scene, run.id, before, after)
