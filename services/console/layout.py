@@ -16,6 +16,9 @@ PLACES = {
 }
 """Key after `g` -> title and path."""
 
+_INSIDE = {"/judges": "/graders"}
+"""Beginning of a path -> the place that it belongs to, where that has another path."""
+
 PRIMARY = "#4f7cff"
 """Colour of the elements that Quasar draws."""
 
@@ -60,7 +63,8 @@ def frame(title: str, path: str, session: BrowserSession, again: str) -> Iterato
 
 
 def _navigation(path: str) -> Markup:
-    here = f"/{path.split('/')[1]}"
+    first = f"/{path.split('/')[1]}"
+    here = _INSIDE.get(first, first)
     links = [link(name, to, aria_current="page" if to == here else None) for name, to in PLACES.values()]
     return tag("div", link(join([logo(), tag("span", "Hone")]), "/runs", class_="brand"),
                tag("nav", *links, aria_label="Pages"), class_="menu")

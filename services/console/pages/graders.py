@@ -7,15 +7,25 @@ from starlette.requests import Request
 from hone.client.resources import Grader, GraderActivity
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
-from services.console.widgets.markup import Markup, details, html, tag
+from services.console.widgets.markup import Markup, details, html, link, tag
 from services.console.widgets.tables import RIGHT, Column
+
+PAGES = {"Graders": "/graders", "Try graders": "/graders/try", "Judges": "/judges"}
+"""Title -> path."""
+
+
+def head(here: str, note: str) -> None:
+    """Show the head of a page of this place, with links to its pages."""
+    html(parts.heading(here, note))
+    html(tag("nav", *(link(name, path, aria_current="page" if name == here else None) for name, path in PAGES.items()),
+             class_="tabs", aria_label="Pages of Graders"))
 
 
 async def show(view: PageView, request: Request) -> None:
     """Show sums over the newest grades, and every kind of grader with its parameters."""
     activity = await view.ask(view.hone.grader_activity)
     kinds = await view.ask(view.hone.graders)
-    html(parts.heading("Graders", "Graders tell good answers from bad ones: their newest grades, and their kinds."))
+    head("Graders", "Graders tell good answers from bad ones: their newest grades, and their kinds.")
     html(parts.section("Newest grades", _activity(activity),
                        note="The newest 10 000 grades, by grader, component and status. A status other than ok, "
                             "no_answer or timeout_candidate is a fault of the service and masks the sample."))

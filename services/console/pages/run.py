@@ -7,6 +7,7 @@ import yaml
 from nicegui import ui
 from starlette.requests import Request
 
+from hone.client.judge_resources import JudgeSpending
 from hone.client.resources import ENDED, Event, Run, Usage
 from hone.spec.money import money
 from services.console.pages.run_header import RunHeader
@@ -43,7 +44,7 @@ class _OverviewPage:
         self._legend, self._empty = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
         self._charts: dict[str, Chart] = {}
-        self._expected, self._events = html(Markup("")), html(Markup(""))
+        self._expected, self._judges, self._events = (html(Markup("")) for _ in range(3))
 
     async def load(self) -> None:
         """Read the run, its usage, events and metrics again and show the changes. Raises HoneError."""
@@ -51,11 +52,13 @@ class _OverviewPage:
         run = await self._header.refresh()
         used = await ask(hone.usage, "run", None, None, self._id)
         events = await ask(hone.events, self._id, 0, _EVENTS, True)
+        spending = await ask(hone.judge_spending, self._id)
         await self._curves.load(run, charts.first_look(run.metrics))
         self._reason.set_content(_reason(run))
         self._progress.set_content(_progress(run))
         self._figures.set_content(_figures(run, used.data))
         self._expected.set_content(expectations.section(run.metrics))
+        self._judges.set_content(_judges(run, spending.data))
         self._events.set_content(_newest(run, events.data))
         self._draw()
 
@@ -145,6 +148,16 @@ def _used(amounts: dict[str, float]) -> str:
     trained = formats.count(amounts.get("trained_tokens", 0.0))
     graded = f"; {formats.duration(amounts['grading_s'])} of grading" if amounts.get("grading_s") else ""
     return f"{tokens} tokens sampled, {trained} trained{graded}"
+
+
+def _judges(run: Run, found: Sequence[JudgeSpending]) -> Markup:
+    """Return what the run's judges used; nothing where none was asked."""
+    if not found:
+        return Markup("")
+    columns = [Column("Judge"), Column("Answers", RIGHT), Column("Tokens", RIGHT), Column("Cost", RIGHT)]
+    return parts.section("Judges", tables.table(columns, [
+        [tag("strong", one.judge), formats.count(one.answers), formats.count(one.tokens), money(one.cost, run.currency)]
+        for one in found]), note="What the judges of this run used. An answer that was known already costs nothing.")
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

@@ -39,6 +39,7 @@ class _SamplesPage:
         self._next: str | None = None
         with ui.element("div").classes("filters"):
             self._add_filters(step)
+            html(link("Grade again", f"/runs/{run_id}/regrades", class_="button small"))
         self._listed = html(Markup(""))
         self._more = ui.button("Show more", on_click=lambda: view.tried(self._append), color=None).props(
             "flat no-caps").classes("plain")

@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from typing import Any, get_args
+from urllib.parse import urlencode
 
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
@@ -61,7 +62,7 @@ class _SamplePage:
                 self._legend, self._calls = html(Markup("")), ui.element("div").classes("listed")
                 html(_evidence(sample))
             with ui.element("aside"):
-                html(_rewards(sample))
+                html(_rewards(run, sample))
                 html(_task(sample))
         self._draw()
 
@@ -136,14 +137,15 @@ def _advantage(texts: TrajectoryTokens) -> str:
     return f"{found[0]:+.3f}" if texts.advantage is not None else f"{min(found):+.2f} to {max(found):+.2f}"
 
 
-def _rewards(sample: Trajectory) -> Markup:
+def _rewards(run: Run, sample: Trajectory) -> Markup:
     columns = [Column("Component"), Column("Status"), Column("Value", RIGHT)]
     rows = [[_component(one), parts.chip(one.status), formats.number(one.value)]
             for one in sample.grades if one.level == "trajectory" or one.regrade_no]
     shown = tables.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
     extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
     answers = [tag("p", "Extracted: ", mono(one)) for one in extracted]
-    return parts.section("Rewards", shown, *answers)
+    wanted = urlencode({"run": run.id, "group": sample.group_id, "index": sample.index})
+    return parts.section("Rewards", shown, *answers, tag("p", link("Try graders on it", f"/graders/try?{wanted}")))
 
 
 def _component(grade: Grade) -> Markup:

@@ -43,12 +43,32 @@ def gateway_port() -> int:
     return ports.pick(1)[0]
 
 
+@pytest.fixture(scope="session")
+def reward_address() -> str:
+    """Where gateways of modules look for a reward service; tests with the fixture `reward` have one."""
+    return f"127.0.0.1:{ports.pick(1)[0]}"
+
+
 @pytest.fixture(scope="module")
-def gateway(postgres: TestDatabase, gateway_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+def gateway(
+    postgres: TestDatabase, gateway_port: int, reward_address: str, tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
-        root = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp())}
-        yield serve(children, postgres, f"file://{home / 'objects'}", root, gateway_port)
+        more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address}
+        yield serve(children, postgres, f"file://{home / 'objects'}", more, gateway_port)
+
+
+@pytest.fixture
+def reward(
+    postgres: TestDatabase, gateway_port: int, reward_address: str, gateway: Gateway, tmp_path: Path,  # noqa: ARG001
+) -> Iterator[None]:
+    settings = {"HONE_REWARD_ADDRESS": reward_address, "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{gateway_port}",
+                "HONE_DATABASE_URL": postgres.worker_url}
+    with Children(tmp_path) as children:
+        children.start("reward", [sys.executable, "-m", "services.reward"], env={**os.environ, **settings})
+        children.wait("reward", lambda: ports.answers(reward_address), timeout_s=60)
+        yield
 
 
 @pytest.fixture(scope="module")

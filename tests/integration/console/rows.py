@@ -74,7 +74,11 @@ def write(url: str, objects: Objects, hone: Client, base: str) -> World:
         _plan(connection, family[0], DONE - 1, "gigpo", _group_plan(family[0], turns, 1, [1.0, 0.0], "environment"))
         _engines(connection, family[0])
         _decisions(connection, family[0], base)
+        connection.execute("INSERT INTO judge_spending (tenant_id, run_id, judge, answers, tokens, cost) SELECT "
+                           "tenant_id, id, 'expert', 1812, 217440, 0.43 FROM runs WHERE id = %s", [family[0].id])
     _datasets(hone)
+    hone.put_secret("provider", "the value of a secret")
+    hone.put_judge("expert", "https://judge.example/v1", "judge-1", secret="provider", per_minute=600)
     hone.put_route("tasks", [{"model": base, "cost": 1}, {"model": f"{family[0].id}@{DONE}", "cost": 4}], target=0.7)
     return World(family[0], failed, fresh, group, turns)
 

@@ -22,7 +22,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     run = f"/runs/{world.running.id}"
     yield "runs", "/runs", ["sort six digits, hot", "gradient norm: found nan", "96 / 150", "queued", "toy-text"]
     yield "run", run, ["Step 97", "waits for 191 of 256 samples", "Trainer-sampler gap", "seed 2", "4711",
-                       "Pause", "Held-out accuracy, greedy", "Cost", "Rollouts by expected success", "20 to 40 %"]
+                       "Pause", "Held-out accuracy, greedy", "Cost", "Rollouts by expected success", "20 to 40 %",
+                       "217 k"]
     yield "run-failed", f"/runs/{world.failed.id}", ["Failed: gradient norm: found nan"]
     yield "compare", f"/runs/compare?run={world.running.id}&run={world.failed.id}", [
         "algorithm.preset", '"rdpo"', "0.05", "Results", "9 / 150", "Mean reward"]
@@ -36,6 +37,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
                                                                 "other_error"]
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
+    yield "regrades", f"{run}/regrades", ["Grade again", "Most groups"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
     yield "curation", f"{run}/curation", ["Tasks of the newest groups", "Trajectories", "selected"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
@@ -50,6 +52,9 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81",
                                         "Feedback"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
+    yield "grader-trial", f"/graders/try?run={world.running.id}&group={world.group}&index=1", [
+        "Try graders", "Grader B"]
+    yield "judges", "/judges", ["expert", "judge-1", "per_minute 600", "provider", "Set a secret"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "new", "/runs/new", ["Choose a preset", "Start run"]
     yield "keys", "/admin", ["first key", "in use", "Revoke"]
@@ -84,7 +89,7 @@ def check(browser: Browser, path: str) -> None:
 
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
-         "/graders": "No grades yet", "/services": "Engines", "/usage": "No usage",
+         "/graders": "No grades yet", "/judges": "No judges yet", "/services": "Engines", "/usage": "No usage",
          "/admin/storage": "Nothing is stored", "/admin/audit": "keys.first", "/admin/tenants": "Not with this key"}
 
 

@@ -1,5 +1,6 @@
 """The actions of a person: sign in, search, steer a run, work without a mouse."""
 
+import json
 import tarfile
 from functools import partial
 from io import BytesIO
@@ -11,12 +12,15 @@ from selenium.webdriver.common.keys import Keys
 
 from hone.client import Client
 from tests.integration.console import rows
-from tests.integration.console.conftest import kept_picture, sign_in
+from tests.integration.console.conftest import kept_picture, pick, sign_in
 from tests.integration.console.rows import World
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
+from tests.servers.judge import KEY, listening
 from tests.servers.postgres import TestDatabase
+
+_GRADER_A, _GRADER_B = "textarea[aria-label='Grader A']", "textarea[aria-label='Grader B, or nothing']"
 
 
 @pytest.mark.usefixtures("world")
@@ -302,6 +306,84 @@ def test_what_people_write_is_text_and_leaves_room_for_the_rest(signed_in: Brows
 def test_signing_in_again_replaces_the_key(signed_in_anew: Browser, other_tenant: str) -> None:
     signed_in_anew.open("/sign-in", "Sign in")
     sign_in(signed_in_anew, other_tenant, "No runs yet")
+
+
+@pytest.mark.usefixtures("reward")
+def test_judges_are_set_a_grader_asks_one_and_samples_are_graded_again(
+    signed_in: Browser, hone: Client, world: World,
+) -> None:
+    with listening() as judge:
+        signed_in.open("/judges", "Set a judge")
+        _fill(signed_in, "Name of the secret", "scripted")
+        _fill(signed_in, "Value", KEY)
+        signed_in.button("Set secret").click()
+        signed_in.wait_for("scripted")
+        assert KEY not in signed_in.source()
+        for label, text in (("Name", "strict"), ("Address, before /chat/completions", judge.url), ("Model there", "m")):
+            _fill(signed_in, label, text)
+        pick(signed_in, "Secret", "scripted")
+        signed_in.button("Set judge").click()
+        signed_in.find("button[aria-label='Change strict']")
+        assert (hone.judge("strict").secret, hone.judge("strict").terms.at_once) == ("scripted", 16)
+        _try_graders(signed_in, world)
+    _grade_again(signed_in, world)
+    signed_in.open("/judges", "strict")
+    signed_in.find("button[aria-label='Delete strict']").click()
+    signed_in.button("Delete it").click()
+    signed_in.wait(lambda: "strict" not in {one.name for one in hone.judges().data})
+
+
+def _try_graders(browser: Browser, world: World) -> None:
+    """Fill the form with a stored sample; a judge asks about it, and a check finds it wrong."""
+    browser.open(f"/runs/{world.running.id}/samples/{world.group}/1", "Try graders on it")
+    browser.find("a[href^='/graders/try']").click()
+    answer = browser.find("textarea[aria-label='Answer']")
+    browser.wait(lambda: answer.get_attribute("value") == "1 2 3 5 9 8")
+    browser.wait(lambda: "environment" in str(browser.find(_GRADER_A).get_attribute("value")))
+    scored = {"type": "score_model", "name": "s", "model": "strict", "fence": False, "input": [
+        {"role": "user", "content": f"{rows.HOSTILE} {{{{ sample.output_text }}}} JUDGE: number 0.25"}]}
+    check = {"type": "string_check", "name": "c", "operation": "equal", "input": "{{ sample.output_text }}",
+             "reference": "{{ item.answer }}"}
+    for selector, text in ((_GRADER_A, json.dumps(scored)), (_GRADER_B, '{"type"')):
+        _fill_area(browser, selector, text)
+    browser.button("Grade").click()
+    browser.wait_for("Line 1, column 8")
+    _fill_area(browser, _GRADER_B, json.dumps(check))
+    browser.button("Grade").click()
+    browser.wait_for("grader.operation: found")
+    _fill_area(browser, _GRADER_B, json.dumps({**check, "operation": "eq"}))
+    browser.button("Grade").click()
+    browser.wait_for("Grader B gives -0.25 against grader A.")
+    browser.wait_for(f"{rows.HOSTILE} 1 2 3 5 9 8")
+    kept_picture(browser, "grader-tried-1280")
+    assert not browser.all("img[src=x]")
+    assert browser.overflow() <= 0
+
+
+def _grade_again(browser: Browser, world: World) -> None:
+    browser.open(f"/runs/{world.running.id}/samples", "Grade again")
+    browser.find("a[href$='/regrades']").click()
+    browser.wait_for("Most groups")
+    _fill_area(browser, "textarea[aria-label='Grader, as JSON']", '{"type": "exact", "reference": "1 2 3 5 9 8"}')
+    browser.button("Grade again").click()
+    browser.wait_for("of 6")
+    browser.wait_for("-1")
+    kept_picture(browser, "regraded-1280")
+    browser.find(".q-checkbox").click()
+    browser.wait(lambda: 0 < browser.count("tbody tr") < 7)
+    assert (browser.overflow(), browser.cut_off()) == (0, [])
+
+
+def _fill(browser: Browser, label: str, text: str) -> None:
+    field = browser.find(f"input[aria-label='{label}']")
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys(text)
+
+
+def _fill_area(browser: Browser, selector: str, text: str) -> None:
+    area = browser.find(selector)
+    area.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
+    area.send_keys(text)
 
 
 def _is_at(browser: Browser, path: str) -> bool:
