@@ -69,7 +69,7 @@ class _TrialPage:
             self._output = ui.textarea("Answer").props("outlined autogrow spellcheck=false")
             self._item = JsonField("Row of the task, as JSON", {"answer": ""})
         with ui.element("div").classes("side-by-side"):
-            self._sides = [_Side(view, "Grader A", _BEGIN), _Side(view, "Grader B, or nothing", None)]
+            self._sides = [_GraderSide(view, "Grader A", _BEGIN), _GraderSide(view, "Grader B, or nothing", None)]
         with ui.element("div").classes("actions"):
             self._button = view.permit(ui.button("Grade", on_click=self._pressed, color=None).props(
                 "unelevated no-caps").classes("primary"), "run")
@@ -133,7 +133,7 @@ class _TrialPage:
         if len(scores) == len(self._sides):
             self._difference.set_content(_difference(*scores))
 
-    async def _on(self, side: "_Side", grader: Mapping[str, Any], item: Mapping[str, Any]) -> float | None:
+    async def _on(self, side: "_GraderSide", grader: Mapping[str, Any], item: Mapping[str, Any]) -> float | None:
         """Grade on one side. What is wrong in the row is shown at the row."""
         try:
             return await side.grade(grader, str(self._output.value or ""), item)
@@ -150,7 +150,7 @@ def _difference(first: float, second: float) -> Markup:
     return tag("p", "Grader B gives ", tag("strong", f"{second - first:+.3g}"), " against grader A.", class_="note")
 
 
-class _Side:
+class _GraderSide:
     """One grader, and what it gave."""
 
     def __init__(self, view: PageView, label: str, begin: Mapping[str, Any] | None) -> None:

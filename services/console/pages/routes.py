@@ -127,7 +127,7 @@ def _decisions(found: Sequence[Decision]) -> Markup:
         return parts.section("Decisions", parts.empty(
             "No decisions yet", "Each answer is listed here with the reason why this model gave it."))
     columns = [Column("Time"), Column("Model", "name"), Column("Prompt", "wide"), Column("Why", "wide"),
-               Column("Candidates", "name"), Column("Tokens", RIGHT), Column("Feedback", RIGHT)]
+               Column("Candidates", "check"), Column("Tokens", RIGHT), Column("Feedback", RIGHT)]
     return parts.section("Decisions", tables.table(columns, [[
         parts.moment(one.created_at), _answered(one), one.prompt[-120:], one.reason, _considered(one),
         one.completion_tokens or formats.ABSENT,
