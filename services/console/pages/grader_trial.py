@@ -50,8 +50,8 @@ def grader_of(spec: Mapping[str, Any], source: str, step: int) -> Mapping[str, A
 def output_of(sample: Trajectory) -> str:
     """Return the text that graders read: the policy's last answer outside of forks, with what its prompt began."""
     spoken = [call for call in sample.calls if call.get("role", "policy") == "policy"] or sample.calls
-    last = ([call for call in spoken if "." not in call.get("number", "")] or spoken)[-1]
-    return f"{last.get('begun', '')}{last['text']}"
+    outside = [call for call in spoken if "." not in call.get("number", "")] or spoken
+    return f"{outside[-1].get('begun', '')}{outside[-1]['text']}" if outside else ""
 
 
 class _TrialPage:
@@ -134,11 +134,13 @@ class _TrialPage:
             self._difference.set_content(_difference(*scores))
 
     async def _on(self, side: "_GraderSide", grader: Mapping[str, Any], item: Mapping[str, Any]) -> float | None:
-        """Grade on one side. What is wrong in the row is shown at the row."""
+        """Grade on one side. What is wrong in the row is shown at the row. Raises Refused for what has no editor."""
         try:
             return await side.grade(grader, str(self._output.value or ""), item)
         except Refused as error:
             self._item.refuse([one for one in error.problems if one.field.startswith("item")])
+            if any(not one.field.startswith(("grader", "item")) for one in error.problems):
+                raise
             return None
 
 

@@ -116,6 +116,9 @@ def test_a_key_that_reads_sees_everything_and_buttons_say_what_it_lacks(
     assert browser.button("Start run").get_attribute("disabled")
     browser.open(f"/runs/{world.running.id}/versions", "Export the newest version")
     assert browser.button("Export the newest version").get_attribute("disabled")
+    browser.open("/judges", "This needs a key with the scope admin; your key reader has read.")
+    for name in ("Set judge", "Change", "Delete"):
+        assert browser.button(name).get_attribute("disabled")
     browser.open("/admin", "This needs a key with the scope admin; your key reader has read.")
     kept_picture(browser, "keys-reader")
     check(browser, "/admin")

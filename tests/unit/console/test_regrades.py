@@ -52,6 +52,8 @@ def test_graders_read_the_last_answer_of_the_policy_outside_of_forks() -> None:
              "text": "fork"}, {"role": "user", "number": "2", "text": "thanks"}]
     sample: Any = SimpleNamespace(calls=calls)
     assert grader_trial.output_of(sample) == "<a>4"
+    calls.clear()
+    assert grader_trial.output_of(sample) == "", "it ended before its first call"
 
 
 @pytest.mark.parametrize(("text", "expected"), [
