@@ -50,15 +50,16 @@ from services.gateway.routes import (
     quotas,
     routing,
     runs,
+    stored_graders,
     tenants,
     trajectories,
     uploads,
     usage,
 )
 
-ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing,
-          judges, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health,
-          documentation)
+ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing, judges,
+          stored_graders, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit,
+          health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -14,6 +14,7 @@ from hone.cli import (
     deletions,
     demo,
     doctor,
+    graders,
     inputs,
     judges,
     plan,
@@ -49,6 +50,7 @@ app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(value.app, name="value", rich_help_panel="Training")
 app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
+app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
 app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")

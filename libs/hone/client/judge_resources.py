@@ -76,6 +76,15 @@ class Secret(Resource):
     updated_at: datetime
 
 
+class StoredGrader(Resource):
+    """A grader that was added under a name. `hash` names its content for good, as grades do."""
+
+    name: str
+    hash: str
+    grader: dict[str, Any]
+    created_at: datetime
+
+
 class GraderTrial(Resource):
     """What a grader gave one answer, in OpenAI's form. A null `reward` is none: `metadata.errors` says why.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret
+from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -47,6 +47,22 @@ class Judges(Requests):
     def delete_secret(self, name: str) -> Secret:
         """Delete a secret."""
         return self._send(Secret, "DELETE", rest_path("secrets", name))
+
+    def stored_graders(self, limit: int = 50, after: str | None = None) -> Page[StoredGrader]:
+        """List the graders that were added, each name with what it means now."""
+        return self._get(Page[StoredGrader], "/v1/graders/stored", limit=limit, after=after)
+
+    def stored_grader(self, name: str, hash: str | None = None) -> StoredGrader:
+        """Return the grader that a name means, or meant: the one with a hash."""
+        return self._get(StoredGrader, rest_path("graders", "stored", name), hash=hash)
+
+    def add_grader(self, name: str, grader: Mapping[str, Any]) -> StoredGrader:
+        """Add a grader under a name, or change what the name means. Raises Refused, with the field."""
+        return self._send(StoredGrader, "PUT", rest_path("graders", "stored", name), json={"grader": dict(grader)})
+
+    def delete_grader(self, name: str) -> StoredGrader:
+        """Delete a name with all that it meant. Runs keep their graders. Returns what it was."""
+        return self._send(StoredGrader, "DELETE", rest_path("graders", "stored", name))
 
     def try_grader(
         self, grader: Mapping[str, Any], output: str, item: Mapping[str, Any] | None = None,

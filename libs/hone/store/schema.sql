@@ -7,6 +7,7 @@
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
 --   who serves          engines, engine_models, workers
 --   who answers         routes, decisions, feedback
+--   who grades          stored_graders, grading_jobs, judges, secrets, judge_answers, judge_spending
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps, stored_sizes
@@ -566,6 +567,16 @@ CREATE TABLE grading_jobs (
 CREATE INDEX grading_jobs_by_due ON grading_jobs (due_at);
 CREATE INDEX grading_jobs_by_run ON grading_jobs (run_id);
 
+-- Graders that were added under a name. Each content stays; a name means the one that was added last.
+CREATE TABLE stored_graders (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    hash        text NOT NULL,           -- sha256 of its canonical JSON, as grades have it
+    grader      text NOT NULL,           -- its JSON
+    created_at  timestamptz NOT NULL DEFAULT now(), -- when it was added last
+    PRIMARY KEY (tenant_id, name, hash)
+);
+
 -- Secrets of a tenant, such as the keys of other services. Nobody can read one through the gateway.
 CREATE TABLE secrets (
     tenant_id   text NOT NULL REFERENCES tenants,
@@ -963,7 +974,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
-    operations, events, outcomes, routes, feedback, judges TO hone_gateway;
+    operations, events, outcomes, routes, feedback, judges, stored_graders TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT (tenant_id, name, updated_at), INSERT, UPDATE, DELETE ON secrets TO hone_gateway;
@@ -991,7 +1002,7 @@ BEGIN
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
-                             'decisions', 'feedback', 'grading_jobs', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
+                             'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

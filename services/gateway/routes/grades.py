@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.client.grade_resources import Regrade, Regrades
-from hone.graders import specs
 from hone.graders.sample import Reads, Sent, sent
 from hone.graders.specs import Spec
 from hone.harnesses import HARNESSES
@@ -23,6 +22,7 @@ from hone.spec.settings import Settings
 from hone.store.database import Row
 from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory import parts
+from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config, Id, Store
 from services.gateway.middleware.errors import Away, NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
@@ -52,7 +52,7 @@ async def again(run_id: Id, wanted: NewGrades, caller: Caller, objects: Store, s
     The new grades are stored beside the first ones and change nothing that the run learnt. A repeated request answers
     with the stored ones.
     """
-    grader = _checked(wanted.grader)
+    grader = _of_stored(await graders.checked(caller, wanted.grader))
     async with caller.transaction() as transaction:
         if await transaction.one("runs.state", run_id=run_id) is None:
             raise unknown_run(run_id)
@@ -70,13 +70,8 @@ async def again(run_id: Id, wanted: NewGrades, caller: Caller, objects: Store, s
         _regrade(row, grade) for row, grade in zip(rows, grades, strict=True)])
 
 
-def _checked(given: Mapping[str, Any]) -> Spec:
-    """Return a grader. Raises Invalid, also for one that reads worlds."""
-    try:
-        grader = specs.checked(given, "grader")
-    except Invalid as error:
-        raise Invalid([Problem(one.field if one.field.startswith("grader") else f"grader.{one.field}", one.found,
-                               one.expected) for one in error.problems]) from None
+def _of_stored(grader: Spec) -> Spec:
+    """Return a grader that stored samples are enough for. Raises Invalid for one that reads worlds."""
     if Reads.WORLD in grader.reads:
         raise Invalid([Problem("grader.type", f'"{grader.params.type}"', "a grader that reads no worlds: states of "
                                "environments are not stored")])

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.client.judge_resources import GraderTrial
-from hone.graders import specs
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.specs import Spec
 from hone.rpc import errors
@@ -19,6 +18,7 @@ from hone.rpc.client import channel
 from hone.rpc.tenancy import KEY, TENANT
 from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
+from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config
 from services.gateway.middleware.errors import Away
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -46,16 +46,16 @@ class GraderToRun(GraderToCheck):
 
 
 @router.post("/validate")
-async def validated(asked: GraderToCheck, caller: Caller) -> dict[str, Any]:  # noqa: ARG001
+async def validated(asked: GraderToCheck, caller: Caller) -> dict[str, Any]:
     """Check a grader. It comes back untouched."""
-    _spec(asked.grader)
+    await graders.checked(caller, asked.grader)
     return {"grader": asked.grader}
 
 
 @router.post("/run")
 async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderTrial:
     """Grade one answer and store nothing."""
-    grader, began = _spec(asked.grader), time.perf_counter()
+    grader, began = await graders.checked(caller, asked.grader), time.perf_counter()
     request = reward_pb2.RunGraderRequest(
         grader_json=grader.json, item_json=json.dumps(asked.item), output_text=asked.model_sample)
     grade = await _graded(settings, caller, request)
@@ -89,14 +89,6 @@ def error_flags(kind: str, reasons: list[str]) -> Mapping[str, bool | str | None
         if one in _DETAILED:
             flags[one.value + _DETAILED[one]] = "; ".join(reasons) if one.value == kind else None
     return flags
-
-
-def _spec(given: Mapping[str, Any]) -> Spec:
-    try:
-        return specs.checked(given, "grader")
-    except Invalid as error:
-        raise Invalid([Problem(one.field if one.field.startswith("grader") else f"grader.{one.field}", one.found,
-                               one.expected) for one in error.problems]) from None
 
 
 async def _graded(settings: Settings, caller: TenantSession, request: reward_pb2.RunGraderRequest) -> reward_pb2.Grade:

@@ -147,3 +147,34 @@ def test_a_run_names_judges_that_are_there(hone: Client, judge: ScriptedJudge) -
         assert "grader.parts.judged.grader.model" in str(refused.value)
         assert words in str(refused.value)
     hone.delete_judge("keyless")
+
+
+def test_a_stored_grader_is_used_by_its_name_and_kept_by_its_content(
+    hone: Client, stack: AskedStack, database: Database,
+) -> None:
+    first = hone.add_grader("mine", CHECK)
+    again = hone.add_grader("mine", {**CHECK, "operation": "ne"})
+    assert (first.grader, again.grader["operation"]) == (CHECK, "ne")
+    assert [one.hash for one in hone.stored_graders().data] == [again.hash]
+    by_name, by_hash = {"type": "stored", "name": "mine"}, {"type": "stored", "name": "mine", "hash": first.hash}
+    assert [hone.try_grader(one, "4", {"answer": "4"}).reward for one in (by_name, by_hash)] == [0.0, 1.0]
+    inside = {"type": "multi", "name": "m", "graders": {"a": by_hash}, "calculate_output": "a / 2"}
+    assert hone.try_grader(inside, "4", {"answer": "4"}).reward == 0.5
+    spec = {"name": "stored", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1}
+    run = hone.create_run({**spec, "eval": None, "grader": by_hash})
+    assert hone.run(run.id).spec["grader"] == CHECK
+    hone.add_grader("mine", CHECK)
+    assert hone.stored_grader("mine").hash == first.hash, "the last one that was added"
+    stranger = stack.hone(keys.create(database, "stranger", tenant="strangers").secret)
+    for client, given, field in ((hone, {"type": "stored", "name": "none"}, "grader.name"),
+                                 (hone, {**by_name, "model": "x"}, "grader.model"),
+                                 (hone, {"type": "stored", "name": 3}, "grader.name"),
+                                 (stranger, by_hash, "grader.name")):
+        with pytest.raises(Refused) as refused:
+            client.try_grader(given, "4")
+        assert field in str(refused.value)
+    with pytest.raises(Refused, match=r"grader\.operation"):
+        hone.add_grader("bad", {**CHECK, "operation": "equals"})
+    assert hone.delete_grader("mine").name == "mine"
+    with pytest.raises(HoneError, match="no grader"):
+        hone.stored_grader("mine")
