@@ -27,5 +27,5 @@ ROLLOUTS, GRADES = _hints("rollouts"), _hints("grades")
 DEAD_ROLLOUTS, DEAD_GRADES = _dead("rollouts"), _dead("grades")
 """Dead letters: messages that were no hints. No process reads them; a person may."""
 
-CLAIM_ROLLOUTS, CLAIM_GRADES = "rollouts.claim", "grades.claim"
+CLAIM_ROLLOUTS, CLAIM_GRADES = "rollouts.claim", "grading.claim"
 """Names of the Celery tasks that claim groups, and grades."""
