@@ -79,8 +79,11 @@ def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_to_the_same_weights_t
     home = shared_directory / "demo-ended"
     process = start(home, 1)
     assert process.stdout is not None
-    while "step" not in process.stdout.readline():
-        assert process.poll() is None
+    printed = ""
+    while "step" not in printed:
+        line = process.stdout.readline()
+        assert line, printed
+        printed += line
     process.send_signal(signal.SIGTERM)
     began = time.monotonic()
     output = process.stdout.read()

@@ -85,6 +85,10 @@ class Browser:
         self.wait(lambda: self.all(selector), lambda: f"no {selector}")
         return self.all(selector)[0]
 
+    def reads(self, selector: str) -> str:
+        """Return the text of the first element of a CSS selector, also while it is fading in."""
+        return str(self._driver.execute_script("return arguments[0].innerText", self.find(selector)))
+
     def count(self, selector: str) -> int:
         """Return how many elements a CSS selector has."""
         return int(self._driver.execute_script("return document.querySelectorAll(arguments[0]).length", selector))

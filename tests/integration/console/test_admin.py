@@ -47,7 +47,7 @@ def test_the_words_of_the_gateway_are_shown(signed_in: Browser) -> None:
     signed_in.button("Make key").click()
     signed_in.wait_for("name")
     signed_in.wait(lambda: signed_in.all(".notice"))
-    assert "at least 1 character" in signed_in.find(".notice").text
+    assert "at least 1 character" in signed_in.reads(".notice")
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -44,7 +44,7 @@ def test_what_is_in_use_stays_and_the_gateway_says_why(signed_in: Browser, world
     signed_in.wait_for("Delete the model toy-text?")
     signed_in.button("Delete it").click()
     signed_in.wait_for("The model toy-text is in use by")
-    assert world.fresh.id in signed_in.find(".notice").text
+    assert world.fresh.id in signed_in.reads(".notice")
     assert signed_in.path() == "/models/toy-text"
     assert signed_in.complaints() == []
 

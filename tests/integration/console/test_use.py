@@ -237,7 +237,7 @@ def test_no_neighbour_is_offered_where_the_group_ends(signed_in: Browser, world:
         assert [one.text for one in signed_in.all(".run-head .pager a")] == offered
         signed_in.press("?")
         signed_in.wait_for("These keys")
-        listed = signed_in.find(".dialog").text
+        listed = signed_in.reads(".dialog")
         assert ("Next sample" in listed, "Previous sample" in listed) == ("next →" in offered, "← previous" in offered)
 
 
