@@ -133,6 +133,8 @@ def of(rendered: Rendered, network: str, secret: Mapping[str, str]) -> list[Pod]
     for pod in pods:
         pod.environment = _image_environment() | _environment(pod, services, secret)
         pod.mounts = _mounts(pod, rendered)
+        if pod.kind == "sandbox":  # root without capabilities, as here, may make no user namespace; user 10001 may
+            pod.environment["HONE_SANDBOX_ISOLATION"] = "none"
     for group in rendered.of("LeaderWorkerSet"):
         _join([pod for pod in pods if pod.kind == component(group)])
     return pods
