@@ -54,10 +54,13 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
     named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
              "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
-             "routes.name": hone.put_route("private-route", ["toy"]).name}
+             "routes.name": hone.put_route("private-route", ["toy"]).name,
+             "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
+             "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
+                 "private-secret", "x").name).name}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
-                         "answer 1_%", "private-route"])
+                         "answer 1_%", "private-route", "private-grader", "private-judge", "private-secret"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:
