@@ -86,8 +86,7 @@ def _bubblewrap(seen: view.View) -> list[str]:
     folders = sorted({parent for path in outermost for parent in _parents(path)})
     shown = [part for path in folders for part in ("--perms", "0755", "--dir", path)]
     shown += [part for path in outermost for part in _shown(path)]
-    links = {**seen.links, "/tmp": "/program", "/dev/shm": "/program"}
-    linked = [part for path, target in links.items() for part in ("--symlink", target, path)]
+    linked = [part for path, target in seen.links.items() for part in ("--symlink", target, path)]
     return [program, "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
             "--hostname", "sandbox", "--as-pid-1", "--die-with-parent", *shown, *linked, "--dir", "/program",
             "--remount-ro", "/", "--chdir", "/", "--unsetenv", "PWD", "--"]

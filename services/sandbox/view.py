@@ -4,9 +4,11 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from services.sandbox.inside.walls import WORK
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _DATA = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/lib64", "/usr/lib64")
@@ -31,8 +33,14 @@ def look() -> View:
     path = [*_standard(), *_packages()]
     shown = [python, *path, *_libraries(), *_DEVICES, *_DATA, str(_INSIDE)]
     binds = sorted({os.path.realpath(one) for one in shown if os.path.exists(one)})
-    links = {one: os.readlink(one) for one in ("/lib", "/lib64", "/usr/lib64") if os.path.islink(one)}
-    return View(binds, links, path, python)
+    return View(binds, links(binds), path, python)
+
+
+def links(binds: Sequence[str]) -> dict[str, str]:
+    """Return symbolic links: this machine's, and places for temporary files, unless something in them is shown."""
+    found = {one: os.readlink(one) for one in ("/lib", "/lib64", "/usr/lib64") if os.path.islink(one)}
+    free = [one for one in ("/tmp", "/dev/shm") if not any(bind.startswith(f"{one}{os.sep}") for bind in binds)]
+    return found | dict.fromkeys(free, WORK)
 
 
 def _standard() -> list[str]:

@@ -198,7 +198,7 @@ def _leave_files(binds: list[str], links: dict[str, str]) -> None:
     system.mount("tmpfs", "/new", "tmpfs", system.NO_SETUID | system.NO_DEVICES, "size=1m,mode=755")
     for path in sorted(binds):
         _show(path)
-    for path, target in {**links, "/tmp": WORK, "/dev/shm": WORK}.items():
+    for path, target in links.items():
         os.makedirs(os.path.dirname(f"/new{path}"), exist_ok=True)
         os.symlink(target, f"/new{path}")
     os.makedirs(f"/new{WORK}", exist_ok=True)

@@ -8,6 +8,7 @@ from hone.sandbox import client
 from hone.sandbox.program import MEBI, Ended, Limits, Outcome, Program
 from services.sandbox import requests
 from services.sandbox.requests import Asked, Done
+from services.sandbox.view import links
 
 
 def asked(**limits: float) -> Asked:
@@ -43,3 +44,10 @@ def test_an_answer_keeps_values_and_turns_what_is_no_json_into_an_error() -> Non
 def test_a_failure_of_the_sandbox_is_no_fact_about_the_program() -> None:
     ran = client.ran(requests.answer(requests.failed("it ended")))
     assert (ran.status, ran.detail, ran.exit_code, ran.outcomes) == (Ended.INFRA_ERROR, "it ended", None, ())
+
+
+def test_an_interpreter_below_a_folder_of_temporary_files_is_shown_there() -> None:
+    """Somebody may clone into /tmp."""
+    assert {"/tmp", "/dev/shm"} <= links(["/usr/bin/python3"]).keys()
+    assert "/tmp" not in links(["/tmp/hone/.venv/lib/python3.11/site-packages", "/usr/bin/python3"])
+    assert "/tmp" in links(["/tmpfiles"])
