@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hone.models import toy
 from hone.stack import leftovers
 
 HONE = str(Path(sys.executable).with_name("hone"))
@@ -63,14 +64,15 @@ def uninterrupted(shared_directory: Path) -> str:
     return finished(shared_directory / "demo-whole", 1)
 
 
-def test_it_leaves_a_checkpoint_and_a_curve_and_another_seed_gives_other_weights(
-    uninterrupted: str, shared_directory: Path
+def test_it_leaves_a_checkpoint_and_a_curve_and_begins_from_the_weights_of_its_seed(
+    uninterrupted: str, tmp_path: Path
 ) -> None:
     checkpoint = Path(summary("checkpoint", uninterrupted))
     assert {"config.json", "model.safetensors"} <= {path.name for path in checkpoint.iterdir()}
     assert Path(summary("curve", uninterrupted)).read_bytes().startswith(b"\x89PNG")
-    other = finished(shared_directory / "demo-other", 2)
-    assert summary("sha256", other) != summary("sha256", uninterrupted)
+    begun, own, other = (directory / "model.safetensors" for directory in (
+        checkpoint.parent / "untrained", toy.write(tmp_path / "1", 1), toy.write(tmp_path / "2", 2)))
+    assert begun.read_bytes() == own.read_bytes() != other.read_bytes()
 
 
 def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_to_the_same_weights_the_next_time(
