@@ -172,6 +172,8 @@ class RetentionSettings(Strict):
         None, gt=0, description="Days after which an event is deleted, if its run has ended as long ago.")
     decisions_d: float | None = Field(
         30.0, gt=0, description="Days for which decisions of routes are kept, with their prompts and with feedback.")
+    judge_answers_d: float | None = Field(
+        30.0, gt=0, description="Days for which answers of judges are kept, to be given to equal questions.")
 
 
 class Settings(Strict):

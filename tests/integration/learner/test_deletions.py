@@ -22,8 +22,8 @@ from tests.integration.learner.rows import RunRows, add_run, add_step, add_versi
 
 BATCH = 3
 GROUPS, SAMPLES = 7, 2
-TABLES = ("groups", "trajectories", "grades", "prompts", "metrics", "evaluations", "events", "steps", "collections",
-          "runs")
+TABLES = ("groups", "trajectories", "grades", "grading_jobs", "prompts", "metrics", "evaluations", "events", "steps",
+          "collections", "runs")
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ def full_run(world: World) -> RunRows:
                      *named, part)
             world.do("INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value)"
                      " VALUES (%s, %s, %s, %s, 'h', 'ok', 1)", *named)
+        world.do("INSERT INTO grading_jobs (tenant_id, run_id, group_id, grader_hash, indexes, regrade_no, body, state)"
+                 " VALUES (%s, %s, %s, 'h', '{0}', 0, '', 'parked')", run.tenant_id, run.run_id, group)
     world.do("INSERT INTO prompts (run_id, task_hash, tenant_id, text) VALUES (%s, '', %s, 'asked')", run.run_id,
              run.tenant_id)
     add_step(world.url, run, 1, "committed")
@@ -157,7 +159,7 @@ def test_samples_go_alone(world: World) -> None:
     world.do("UPDATE steps SET plan = %s WHERE run_id = %s", json.dumps({"parts": [part], "n": 1}), run.run_id)
     delete(world, "samples", f"{run.run_id}-samples", run.tenant_id)
     world.finish()
-    assert [world.count(table, run.run_id) for table in TABLES] == [0] * 4 + [1] * 6, "groups … prompts"
+    assert [world.count(table, run.run_id) for table in TABLES] == [0] * 5 + [1] * 6, "groups … prompts"
     assert world.do("SELECT plan FROM steps WHERE run_id = %s", run.run_id) == [({"parts": [], "n": 1},)]
     assert finished(world, f"{run.run_id}-samples")
     left = [key for key in world.sweep() if run.run_id in key or run.model_id in key]

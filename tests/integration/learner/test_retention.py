@@ -74,9 +74,12 @@ def test_answers_and_lost_calls_go(database: Database, postgres_owner_url: str) 
         for key, days in (("old", 3), ("young", 1)):
             connection.execute("INSERT INTO idempotency_keys (tenant_id, key, request_sha, created_at) VALUES"
                                " (%s, %s, '', now() - make_interval(days => %s))", (run.tenant_id, key, days))
+            connection.execute("INSERT INTO judge_answers (tenant_id, hash, judge, reply, created_at) VALUES"
+                               " (%s, %s, 'j', '{}', now() - make_interval(days => 15 * %s))",
+                               (run.tenant_id, key.encode(), days))
         connection.execute("INSERT INTO journal (group_id, index, call, attempt, body) VALUES (-1, 0, 0, 1, '')")
     found = retention.sweep(database, RetentionSettings())
-    assert (found["idempotency"], found["journal"]) == (1, 1)
+    assert (found["idempotency"], found["judge_answers"], found["journal"]) == (1, 1, 1)
 
 
 def test_old_exports_go(database: Database, postgres_owner_url: str) -> None:

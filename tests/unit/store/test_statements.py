@@ -20,7 +20,8 @@ COMPOSED = {
       for name in names),
     "runs.owned", "models.owned",  # hone.store.ownership
     *(f"retention.{name}" for name in (
-        "preflights", "runs", "exports", "versions", "samples", "events", "idempotency", "decisions")),
+        "preflights", "runs", "exports", "versions", "samples", "events", "idempotency", "decisions",
+        "judge_answers")),
     *(f"retained.{name}{due}" for name in retained.LIMITED for due in ("", "_due")),
 }
 """The names that the code puts together."""

@@ -128,9 +128,10 @@ WITH gone AS (
     DELETE FROM groups WHERE id = ANY (ARRAY(SELECT id FROM groups WHERE run_id = %(id)s LIMIT %(limit)s)) RETURNING id),
 trajectory AS (DELETE FROM trajectories t USING gone WHERE t.group_id = gone.id RETURNING 1),
 grade AS (DELETE FROM grades t USING gone WHERE t.group_id = gone.id RETURNING 1),
-call AS (DELETE FROM journal t USING gone WHERE t.group_id = gone.id RETURNING 1)
+call AS (DELETE FROM journal t USING gone WHERE t.group_id = gone.id RETURNING 1),
+job AS (DELETE FROM grading_jobs t USING gone WHERE t.group_id = gone.id RETURNING 1)
 SELECT (SELECT count(*) FROM gone) AS found, (SELECT count(*) FROM gone) + (SELECT count(*) FROM trajectory)
-    + (SELECT count(*) FROM grade) + (SELECT count(*) FROM call) AS rows
+    + (SELECT count(*) FROM grade) + (SELECT count(*) FROM call) + (SELECT count(*) FROM job) AS rows
 
 -- name: remove_prompts
 WITH gone AS (

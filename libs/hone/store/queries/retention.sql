@@ -76,6 +76,11 @@ DELETE FROM decisions WHERE id = ANY (ARRAY(
     SELECT id FROM decisions WHERE created_at < now() - make_interval(secs => 86400 * %(days)s)
     LIMIT 10 * %(limit)s))
 
+-- name: judge_answers
+DELETE FROM judge_answers WHERE (tenant_id, hash) IN (
+    SELECT tenant_id, hash FROM judge_answers
+    WHERE created_at < now() - make_interval(secs => 86400 * %(days)s) LIMIT 10 * %(limit)s)
+
 -- name: journal
 -- Calls of groups that have ended or are gone: the transactions that end a group delete them, so none is expected.
 DELETE FROM journal WHERE group_id IN (
