@@ -73,7 +73,10 @@ class _DatabaseState:
 
 
 class Sqlite:
-    """A row is `{"prompt": question, "database": SQL script, "answer": str}`; without rows, questions are generated."""
+    """A row is `{"prompt": question, "database": SQL script, "answer": str}`; without rows, questions are generated.
+
+    Further fields of a row are for its grader.
+    """
 
     summary = "Answer a question about a SQLite database by querying it with a tool."
     params = SqliteParams
@@ -94,14 +97,18 @@ class Sqlite:
 
     def episode(self, params: SqliteParams, seed: int, item: Row | None) -> "SqliteEpisode":
         asked = _asked(params, seed, item)
-        return SqliteEpisode(asked, params.turns, self.messages(params, seed, item), _made(asked.script))
+        facts = {name: value for name, value in (item or {}).items() if name not in ("prompt", "database")}
+        return SqliteEpisode(asked, params.turns, self.messages(params, seed, item), _made(asked.script), facts)
 
 
 class SqliteEpisode:
     """One policy at work with one database."""
 
-    def __init__(self, asked: SqlQuestion, turns: int, opening: list[Message], database: bytes) -> None:
-        self._asked, self._turns, self._opening, self._fresh = asked, turns, opening, database
+    def __init__(
+        self, asked: SqlQuestion, turns: int, opening: list[Message], database: bytes, facts: Row | None = None
+    ) -> None:
+        """`facts` are further fields of the row, for its grader."""
+        self._asked, self._turns, self._opening, self._fresh, self._facts = asked, turns, opening, database, facts or {}
         self._tools = {"query": Tool(Query, self._query)}
         self._state = _DatabaseState(database)
 
@@ -128,7 +135,7 @@ class SqliteEpisode:
         self._state = _DatabaseState(**{**snapshot, "database": b64decode(snapshot["database"])})
 
     def fork(self) -> "SqliteEpisode":
-        other = SqliteEpisode(self._asked, self._turns, self._opening, self._fresh)
+        other = SqliteEpisode(self._asked, self._turns, self._opening, self._fresh, self._facts)
         other._state = replace(self._state)
         return other
 
@@ -158,7 +165,8 @@ class SqliteEpisode:
         return said
 
     def _seen(self, said: list[Message]) -> Observation:
-        item = {"question": self._asked.question, "answer": self._asked.answer, "verified": self.verify()}
+        own = {"question": self._asked.question, "answer": self._asked.answer, "verified": self.verify()}
+        item = {**self._facts, **own}
         tools = [tool.described(name) for name, tool in self._tools.items()]
         turns_left = self._turns - self._state.turn
         return Observation(said, item, {"type": "environment"}, turns_left, self.state_hash(), tools)

@@ -1,6 +1,6 @@
 """The environment's state after the episode: what it has to hold, and what has to be as it was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -40,13 +40,13 @@ async def grade_sample(sample: Sample, params: StateParams, tools: Tools) -> Res
         raise InvalidSpec("found no world, expected the states of the environment")
     right = dict[str, bool]()
     for path, template in params.expected.items():
-        right[path] = _text(_at(sample.world.after, path)) == rendered(template, sample.item, sample.output)
+        right[path] = _text(at_path(sample.world.after, path)) == rendered(template, sample.item, sample.output)
     for path in params.unchanged:
-        before = _at(sample.world.before, path)
-        if before is _MISSING:
+        before = at_path(sample.world.before, path)
+        if before is MISSING:
             raise InvalidSpec(f"unchanged: found {path!r}, expected a path of the environment's first state: "
                               f"{', '.join(sample.world.before)}")
-        right[path] = right.get(path, True) and _at(sample.world.after, path) == before
+        right[path] = right.get(path, True) and at_path(sample.world.after, path) == before
     return Result(Status.OK, float(all(right.values())), {path: float(value) for path, value in right.items()},
                   reasons=tuple(f"{path} is not as expected" for path, value in right.items() if not value),
                   decided_by="state")
@@ -57,27 +57,24 @@ def components(params: StateParams, of_inner: Mapping[str, Names]) -> Names:  # 
     return frozenset([*params.expected, *params.unchanged])
 
 
-def lacking(state: Mapping[str, Any], paths: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the paths that a state lacks, with their places."""
-    return [(place, path) for place, path in enumerate(paths) if _at(state, path) is _MISSING]
+MISSING = object()
+"""What is at a path that a state lacks."""
 
 
-_MISSING = object()
-
-
-def _at(state: Any, path: str) -> Any:
+def at_path(state: Any, path: str) -> Any:
+    """Return the value at a path of a state, or MISSING."""
     for key in path.split("."):
         if isinstance(state, list) and key.isdecimal() and int(key) < len(state):
             state = state[int(key)]
         elif isinstance(state, dict) and key in state:
             state = state[key]
         else:
-            return _MISSING
+            return MISSING
     return state
 
 
 def _text(value: Any) -> str | None:
-    if value is _MISSING:
+    if value is MISSING:
         return None
     return value if isinstance(value, str) else canonical(value)
 

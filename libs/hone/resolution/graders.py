@@ -7,7 +7,8 @@ from hone.environments.single_turn import Asks
 from hone.graders import specs
 from hone.graders.sample import Reads
 from hone.graders.specs import Spec
-from hone.graders.state import StateParams, lacking
+from hone.graders.state import MISSING, StateParams, at_path
+from hone.graders.tables import TablesParams
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import kinds
 from hone.resolution import names
@@ -65,16 +66,20 @@ def _asks(spec: RunSpec) -> bool:
 
 
 def _paths(spec: RunSpec, at: str, grader: Spec) -> list[Problem]:
-    """Return the paths that have to stay as they were and that the first task's state lacks, where one can be made."""
+    """Return the paths that a grader reads and the first task's state lacks, where one can be made."""
     environment = ENVIRONMENTS[spec.task.kind]
-    if not isinstance(grader.params, StateParams) or environment.foreign or spec.task.dataset is not None:
+    if isinstance(grader.params, StateParams):
+        paths = {f"unchanged[{place}]": path for place, path in enumerate(grader.params.unchanged)}
+    else:
+        paths = {"at": grader.params.at} if isinstance(grader.params, TablesParams) and grader.params.at else {}
+    if not paths or environment.foreign or spec.task.dataset is not None:
         return []
     episode = environment.episode(environment.params.model_validate(spec.task.params), 0, None)
     episode.reset()
     state = episode.snapshot()
-    return [Problem(f"{at}.unchanged[{place}]", found(path), "a path of the first state of environment "
-                    f"{spec.task.kind}, which has {', '.join(sorted(state))}")
-            for place, path in lacking(state, grader.params.unchanged)]
+    return [Problem(f"{at}.{field}", found(path), f"a path of the first state of environment {spec.task.kind}, which "
+                    f"has {', '.join(sorted(state))}")
+            for field, path in paths.items() if at_path(state, path) is MISSING]
 
 
 RULES = (self_scored, worlds, calls)

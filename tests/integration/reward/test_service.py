@@ -15,6 +15,7 @@ import pytest
 from hone.api import reward_pb2
 from hone.api.reward_pb2 import GradeItem, GradeRequest, GradeStreamRequest, RunGraderRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
+from hone.environments.sqlite import Sqlite, SqliteParams
 from hone.graders.slowed import SlowedParams, wait_s
 from tests.integration.reward.rows import Run, make_run
 from tests.servers import postgres as postgres_servers
@@ -92,6 +93,26 @@ def test_groups_and_conversations_are_graded_whole(reward: Any, run: Run) -> Non
     each.items[0].conversation_json = '{"calls": [{"number": 0}]}'
     with pytest.raises(grpc.RpcError, match=r"items\[0\].conversation_json.calls.0.number"):
         reward.Grade(each)
+
+
+def test_a_policy_that_changes_rows_is_graded_by_its_tables(reward: Any, run: Run) -> None:
+    row = {"prompt": "Pay order 2.", "answer": "done", "database": "CREATE TABLE orders (id INTEGER PRIMARY KEY, "
+           "status TEXT, at TEXT); INSERT INTO orders VALUES (1, 'open', ''), (2, 'open', '');",
+           "changes": {"orders": {"changed": [{"where": {"id": 2}, "set": {"status": "paid"}}]}}}
+    grader = {"type": "tables", "at": "database", "format": "sqlite", "changes": "{{ item.changes }}",
+              "columns": {"orders": {"at": "exempt"}}}
+    asked = request(run, run.groups(0)[0], ["done", "done", "done"], json.dumps(grader))
+    for sent, change in zip(asked.items, ("status = 'paid', at = 'now' WHERE id = 2", "at = 'now' WHERE id = 2",
+                                          "status = 'paid'"), strict=True):
+        episode = Sqlite().episode(SqliteParams(), 0, row)
+        sent.item_json, before = json.dumps(episode.reset().item), episode.snapshot()
+        episode.step(json.dumps({"tool": "query", "arguments": {"sql": f"UPDATE orders SET {change}"}}))
+        sent.world_json = json.dumps({"before": before, "after": episode.snapshot()})
+    grades = reward.Grade(asked).grades
+    assert [(grade.status, grade.score) for grade in grades] == [(OK, 1.0), (OK, 0.0), (OK, 0.0)]
+    assert [json.loads(grade.evidence_json[0])["mismatches"] for grade in grades[1:]] == [
+        [{"table": "orders", "key": {"id": key}, "column": "status", "class": "hard", "expected": expected, "got": got}]
+        for key, expected, got in ((2, "paid", "open"), (1, "open", "paid"))]
 
 
 def test_a_stream_gives_each_grade_as_soon_as_it_is_stored(reward: Any, run: Run) -> None:
