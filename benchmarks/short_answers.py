@@ -23,7 +23,7 @@ from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 from hone.graders.contract import Result
 from hone.graders.judgement import grades
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.graders.sample import Sample
 from hone.graders.specs import Spec, checked
 from hone.sandbox.program import Program, Ran
@@ -134,7 +134,7 @@ class StubJudge:
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
         return [(await grades(self._spec.inner[path], [sample], self))[0] for path, sample in asked]
 
-    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+    async def asked(self, questions: Sequence[Asked]) -> list[Reply | JudgeFailed]:
         self.calls += len(questions)
         return [Reply(json.dumps({"accuracy": self.right}), "stub")] * len(questions)
 

@@ -55,11 +55,12 @@ from services.gateway.routes import (
     trajectories,
     uploads,
     usage,
+    verification,
 )
 
 ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing, judges,
-          stored_graders, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit,
-          health, documentation)
+          stored_graders, verification, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys,
+          tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from hone.graders.contract import Result
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.graders.sample import Sample
 from hone.graders.specs import Spec
 from hone.process.line import StillWaiting, Turn
@@ -20,16 +20,16 @@ Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
 
 
 class Judges(Protocol):
-    """Models that answer for the tenant and the run of a turn."""
+    """Models and verify servers that answer for the tenant and the run of a turn."""
 
-    async def ask(self, question: Question, turn: Turn) -> Reply:
+    async def ask(self, question: Asked, turn: Turn) -> Reply:
         """Return a judge's answer. Raises JudgeFailed, StillWaiting where its limits leave no place, and NotReady."""
 
 
 class NoJudges:
     """There is nobody to ask."""
 
-    async def ask(self, question: Question, turn: Turn) -> Reply:  # noqa: ARG002
+    async def ask(self, question: Asked, turn: Turn) -> Reply:  # noqa: ARG002
         raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no judge {question.judge!r} can be asked here")
 
 
@@ -51,7 +51,7 @@ class ServiceTools:
         return await asyncio.gather(*(
             self._inner(self._spec.inner[path], sample, self._turn) for path, sample in asked))
 
-    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+    async def asked(self, questions: Sequence[Asked]) -> list[Reply | JudgeFailed]:
         return await asyncio.gather(*map(self._answer, questions))
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
@@ -65,7 +65,7 @@ class ServiceTools:
         except SandboxBusy as busy:
             raise StillWaiting(str(busy)) from busy
 
-    async def _answer(self, question: Question) -> Reply | JudgeFailed:
+    async def _answer(self, question: Asked) -> Reply | JudgeFailed:
         try:
             return await self._helpers.judges.ask(question, self._turn)
         except JudgeFailed as failed:

@@ -2,7 +2,7 @@
 
 import sys
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,16 +21,18 @@ SecretName = Annotated[str, typer.Argument(help="Name of the secret; judges call
 @app.command("set")
 def put(
     name: Name,
-    url: Annotated[str, typer.Argument(help="Address before /chat/completions, usually with /v1 at its end.")],
-    model: Annotated[str, typer.Argument(help="Model, as the endpoint names it.")],
+    url: Annotated[str, typer.Argument(help="Address before /chat/completions, usually with /v1; or before /verify.")],
+    model: Annotated[str, typer.Argument(help="Model, as the endpoint names it; none of a verify server.")] = "",
     secret: Annotated[str | None, typer.Option(help="Name of the secret with the endpoint's key.")] = None,
+    protocol: Annotated[Literal["chat", "verify"], typer.Option(
+        help="What it speaks: OpenAI's chat completions, or NeMo Gym's /verify.")] = "chat",
     term: Annotated[list[str] | None, typer.Option(
         metavar="NAME=VALUE", help="A limit or a price, such as per_minute=60; repeat it for more.")] = None,
     json: Json = False,
 ) -> None:
-    """Set a judge. docs/judges.md lists its terms."""
+    """Set a judge, or a verify server. docs/judges.md lists the terms."""
     with connection.client() as client:
-        one(client.put_judge(name, url, model, secret, **dict(map(_term, term or []))), json)
+        one(client.put_judge(name, url, model, secret, **{"protocol": protocol, **dict(map(_term, term or []))}), json)
 
 
 def _term(text: str) -> tuple[str, Any]:

@@ -15,7 +15,7 @@ SECRET_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 def _web_address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("expected http:// or https://, a host, and the path before /chat/completions")
+        raise ValueError("expected http:// or https://, a host, and the path before /chat/completions or /verify")
     if parts.username or parts.password:
         raise ValueError("expected an address without a password: name a secret instead")
     return url.rstrip("/")
@@ -26,6 +26,9 @@ class JudgeTerms(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    protocol: Literal["chat", "verify"] = Field(
+        "chat", description="What the endpoint speaks: OpenAI's chat completions, or NeMo Gym's /verify, which graders "
+        "of the type verify_server ask.")
     timeout_s: float = Field(60.0, gt=0, le=600, description="Seconds that an attempt may take.")
     attempts: int = Field(
         3, ge=1, le=10, description="Attempts at a question that the endpoint answers with 408, 409, 425, 429 or 5xx, "
@@ -45,14 +48,15 @@ class JudgeTerms(BaseModel):
 
 
 class WantedJudge(BaseModel):
-    """An endpoint with OpenAI's chat completions."""
+    """An endpoint with OpenAI's chat completions, or a server with NeMo Gym's /verify."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_web_address)] = Field(
-        description="Address before /chat/completions, usually with /v1 at its end.")
-    model: Annotated[str, StringConstraints(min_length=1, max_length=300)] = Field(
-        description="Model, as the endpoint names it.")
+        description="Address before /chat/completions, usually with /v1 at its end; or before /verify.")
+    model: Annotated[str, StringConstraints(max_length=300)] = Field(
+        "", description="Model, as the endpoint names it. Of a verify server: a word of yours for its version; another "
+        "word makes it answer anew what it answered before.")
     secret: Annotated[str, StringConstraints(pattern=SECRET_NAME)] | None = Field(
         None, description="Name of the secret with the endpoint's key; null: it needs none.")
     terms: JudgeTerms = Field(default_factory=JudgeTerms, description="How it is asked, and how much.")
@@ -83,6 +87,15 @@ class StoredGrader(Resource):
     hash: str
     grader: dict[str, Any]
     created_at: datetime
+
+
+class Verified(Resource):
+    """A reward in NeMo Gym's form, beside all that was sent. Each component is also a field of its own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    reward: float
+    reward_components: dict[str, float] = Field(default_factory=dict)
 
 
 class GraderTrial(Resource):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader
+from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader, Verified
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -23,8 +23,8 @@ class Judges(Requests):
         """Return a judge."""
         return self._get(Judge, rest_path("judges", name))
 
-    def put_judge(self, name: str, url: str, model: str, secret: str | None = None, **terms: Any) -> Judge:
-        """Set a judge; `terms` are its limits and prices. Raises Invalid, with the field."""
+    def put_judge(self, name: str, url: str, model: str = "", secret: str | None = None, **terms: Any) -> Judge:
+        """Set a judge; `terms` are its protocol, limits and prices. Raises Refused, with the field."""
         wanted = {"url": url, "model": model, "secret": secret, "terms": terms}
         return self._send(Judge, "PUT", rest_path("judges", name), json=wanted)
 
@@ -63,6 +63,15 @@ class Judges(Requests):
     def delete_grader(self, name: str) -> StoredGrader:
         """Delete a name with all that it meant. Runs keep their graders. Returns what it was."""
         return self._send(StoredGrader, "DELETE", rest_path("graders", "stored", name))
+
+    def verify(self, name: str, submission: Mapping[str, Any]) -> Verified:
+        """Return the reward that a grader under a name gives an answer, in NeMo Gym's form.
+
+        `submission` has `responses_create_params`, `response` and the fields of the row. Raises Refused, with the
+        field, and Away where the grader gave no reward: none is made up, and nothing is asked twice.
+        """
+        return self._send(Verified, "POST", rest_path("graders", "stored", name, "verify"), timeout=_TRIAL_S,
+                          attempts=1, json=dict(submission))
 
     def try_grader(
         self, grader: Mapping[str, Any], output: str, item: Mapping[str, Any] | None = None,

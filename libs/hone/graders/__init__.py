@@ -36,6 +36,7 @@ from hone.graders import (
     text_similarity,
     tool_call,
     verdict,
+    verify_server,
     weighted,
 )
 from hone.graders.contract import Grader
@@ -74,4 +75,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "process_critic": process_critic.GRADER,
     "rubric": rubric.GRADER,
     "pairwise": pairwise.GRADER,
+    "verify_server": verify_server.GRADER,
 }

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.graders.sample import Item, Reads, Sample
 from hone.sandbox.program import Program, Ran
 from hone.spec.parameters import Strict
@@ -140,6 +140,7 @@ class Needs(StrEnum):
     """What a kind of grader waits for. One that needs nothing is a pure function, and runs anywhere."""
 
     JUDGE = "judge"  # a model that answers
+    VERIFIER = "verifier"  # a server of others that gives a reward
     SANDBOX = "sandbox"  # a process for programs that nobody trusts
 
 
@@ -152,8 +153,8 @@ class Tools(Protocol):
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
         """Grade samples, each by the grader at a path in the params, and return the results in their order."""
 
-    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
-        """Ask judges, and return what came of each question. For graders that need a judge."""
+    async def asked(self, questions: Sequence[Asked]) -> list[Reply | JudgeFailed]:
+        """Ask judges, or verify servers, and return what came of each question. For graders that need one."""
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
         """Run programs in the sandbox, and return what each did. For graders that need a sandbox."""

@@ -8,14 +8,14 @@ from typing import Any
 
 from hone.graders.contract import Tools
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.text.reasoning import Unfinished, said
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _SHOWN = 300
 
 
-async def ask(tools: Tools, question: Question) -> Reply:
+async def ask(tools: Tools, question: Asked) -> Reply:
     """Return a judge's answer to one question. Raises JudgeFailed."""
     [reply] = await tools.asked([question])
     if isinstance(reply, JudgeFailed):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, Tools, failure, no_answer
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.graders.sample import Item, Sample
 from hone.graders.specs import Spec
 from hone.sandbox.program import Ended, Program, Ran
@@ -58,7 +58,7 @@ class _Here:
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
         return [judged_together(self._spec.inner[path], [sample])[0] for path, sample in asked]
 
-    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
+    async def asked(self, questions: Sequence[Asked]) -> list[Reply | JudgeFailed]:
         return [JudgeFailed(ErrorKind.MODEL_SERVER, "no judge can be asked here")] * len(questions)
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:

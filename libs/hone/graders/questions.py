@@ -23,8 +23,19 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Submission:
+    """What a verify server is asked: a task with an answer to it, in NeMo Gym's form."""
+
+    judge: str  # name of the server, among the judges of the tenant
+    body: Mapping[str, Any]
+
+
+Asked = Question | Submission
+
+
+@dataclass(frozen=True)
 class Reply:
-    """What a judge answered."""
+    """What a judge answered. Of a verify server `text` is JSON, without what it was sent."""
 
     text: str
     model: str  # that answered, with its version where it has one

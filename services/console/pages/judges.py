@@ -25,8 +25,8 @@ _COLUMNS = (Column("Judge"), Column("Address", "name"), Column("Model", "name"),
 
 async def show(view: PageView, request: Request) -> None:
     """Show judges, and for an admin key the secrets, with forms that set both."""
-    graders.head("Judges", "Endpoints with OpenAI's chat completions that graders ask by name. A name that none of "
-                 "them has is a model of yours.")
+    graders.head("Judges", "Endpoints that graders ask by name: with OpenAI's chat completions, or verify servers. A "
+                 "name that none of them has is a model of yours.")
     await _JudgesPage(view).load()
 
 
@@ -91,7 +91,7 @@ class _JudgeForm:
             with ui.element("div").classes("filters"):
                 self._name, self._url, self._model = (
                     ui.input(label).props("outlined dense").classes(size) for label, size in (
-                        ("Name", ""), ("Address, before /chat/completions", "search"), ("Model there", "")))
+                        ("Name", ""), ("Address before /chat… or /verify", "search"), ("Model there", "")))
                 self._secret = ui.select([_NONE], value=_NONE, label="Secret").props("outlined dense")
             with ui.expansion("Terms: limits, prices, and how it is asked").props("dense").classes("terms"), \
                     ui.element("div").classes("filters"):

@@ -1,4 +1,6 @@
-"""The judges that a run's graders name: each is a judge or a model of the tenant, before anything is sampled."""
+"""The judges that a run's graders name: each is a judge, a verify server or a model of the tenant, before anything is
+sampled.
+"""
 
 from collections.abc import Iterator
 
@@ -11,27 +13,35 @@ from services.gateway.admission import task_rows
 from services.gateway.openai import names
 from services.gateway.openai.refusals import ModelNotFound
 
+_NAMED_BY = {Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify")}
+"""The parameter of a grader that names whom it needs, and what that one has to speak."""
+
 
 async def problems(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
     """Return a problem for each name that nobody answers to, and for each judge whose secret is not set."""
     named = dict(_named(spec))
-    return [problem for at, name in named.items() if (problem := await _problem(transaction, at, name)) is not None]
+    return [problem for at, (name, protocol) in named.items()
+            if (problem := await _problem(transaction, at, name, protocol)) is not None]
 
 
-def _named(spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield the fields that name judges, with the names."""
+def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the fields that name judges, with the names and the protocols."""
     for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
         prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
         for at, grader in graders.of_run(part.spec):
-            if Needs.JUDGE in grader.grader.needs:
-                yield f"{prefix}{at}.model", str(grader.params.model_dump()["model"])
+            for field, protocol in (_NAMED_BY[need] for need in grader.grader.needs if need in _NAMED_BY):
+                yield f"{prefix}{at}.{field}", (str(getattr(grader.params, field)), protocol)
 
 
-async def _problem(transaction: AsyncTransaction, at: str, name: str) -> Problem | None:
+async def _problem(transaction: AsyncTransaction, at: str, name: str, protocol: str) -> Problem | None:
     judge = await transaction.one("judges.known", name=name)
+    if judge is not None and judge["protocol"] != protocol:
+        return Problem(at, f"judge {name} with the protocol {judge['protocol']}", f"one with the protocol {protocol}")
     if judge is not None:
         return None if judge["ready"] else Problem(
             at, f"judge {name}, whose secret {judge['secret']} is not set", f"`hone secrets set {judge['secret']}`")
+    if protocol == "verify":
+        return Problem(at, found(name), "the name of a verify server (`hone judges set NAME URL --protocol verify`)")
     try:
         await names.locate(transaction, name)
     except ModelNotFound:

@@ -161,6 +161,15 @@ class Away(Refusal):
         super().__init__(detail, headers={"Retry-After": "1"})
 
 
+class NotGraded(Refusal):
+    """The system failed to grade the answer, so there is no reward. The same request may succeed later."""
+
+    status, title = 503, "Not graded"
+
+    def __init__(self, detail: str, grade: Mapping[str, Any]) -> None:
+        super().__init__(detail, headers={"Retry-After": "1"}, extra={"grade": dict(grade)})
+
+
 def unknown_run(run_id: str) -> NotFound:
     """Return the refusal of a run id that this tenant has no run for."""
     return NotFound(f"There is no run {run_id}.")

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from hone import sealing
 from hone.client.judge_resources import JUDGE_NAME, SECRET_NAME, Judge, JudgeSpending, Secret, WantedJudge
 from hone.client.resources import Page
+from hone.spec.problems import Invalid, Problem
 from services.gateway.admission.parameters import AfterRoute, AfterSecret, Config, Id, Limit, page, same
 from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
@@ -49,6 +50,8 @@ async def one(name: Id, caller: Caller) -> Judge:
 @router.put("/judges/{name}", status_code=201, response_model=Judge, responses=same(Judge))
 async def put(name: Name, wanted: WantedJudge, caller: Caller) -> JSONResponse:
     """Set a judge: what is absent gets its default. 201: it is new. Its next question goes to the new address."""
+    if wanted.terms.protocol == "chat" and not wanted.model:
+        raise Invalid([Problem("model", "nothing", "the model, as the endpoint names it")])
     async with caller.transaction() as transaction:
         row = await transaction.one(
             "judges.put", tenant_id=caller.tenant_id, name=name, url=wanted.url, model=wanted.model,

@@ -58,7 +58,7 @@ async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderT
     grader, began = await graders.checked(caller, asked.grader), time.perf_counter()
     request = reward_pb2.RunGraderRequest(
         grader_json=grader.json, item_json=json.dumps(asked.item), output_text=asked.model_sample)
-    grade = await _graded(settings, caller, request)
+    grade = await graded(settings, caller, request)
     return answer(grader, grade, time.perf_counter() - began)
 
 
@@ -91,7 +91,8 @@ def error_flags(kind: str, reasons: list[str]) -> Mapping[str, bool | str | None
     return flags
 
 
-async def _graded(settings: Settings, caller: TenantSession, request: reward_pb2.RunGraderRequest) -> reward_pb2.Grade:
+async def graded(settings: Settings, caller: TenantSession, request: reward_pb2.RunGraderRequest) -> reward_pb2.Grade:
+    """Return a grade that the reward service makes. Raises Away, and Invalid for a grader that it refuses."""
     try:
         async with channel(settings.addresses.reward, settings.stack_token) as connection:
             response = await reward_pb2_grpc.RewardServiceStub(connection).RunGrader(

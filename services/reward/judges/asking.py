@@ -14,14 +14,15 @@ from psycopg.types.json import Jsonb
 
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Question, Reply
 from hone.process.line import Turn
 from hone.rpc import outage
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.telemetry import metrics
+from services.reward.judges import chat_completions, verification
 from services.reward.judges.directory import Directory, Named
-from services.reward.judges.endpoint import answer
+from services.reward.judges.endpoint import Exchange, answer
 from services.reward.judges.places import Places
 
 
@@ -34,7 +35,7 @@ class AskedJudges:
         self._places = dict[tuple[str, str], Places]()
         self._asking = dict[tuple[str, bytes], asyncio.Task[Reply]]()
 
-    async def ask(self, question: Question, turn: Turn) -> Reply:
+    async def ask(self, question: Asked, turn: Turn) -> Reply:
         """Return a judge's answer. Raises JudgeFailed, StillWaiting, and NotReady while the database is away."""
         try:
             reply = await self._known_or_asked(question, turn)
@@ -45,7 +46,7 @@ class AskedJudges:
         metrics.JUDGE_QUESTIONS.labels("known" if reply.cached else "answered").inc()
         return reply
 
-    async def _known_or_asked(self, question: Question, turn: Turn) -> Reply:
+    async def _known_or_asked(self, question: Asked, turn: Turn) -> Reply:
         judge = await self._directory.find(question.judge, turn)
         if judge.pinned is None:
             return await self._ask(judge, question, turn)
@@ -61,7 +62,7 @@ class AskedJudges:
         reply = await asyncio.shield(self._asking[key])  # it goes on, and is kept, where its caller goes away
         return reply if first else replace(reply, cached=True)
 
-    async def _ask_and_keep(self, key: tuple[str, bytes], judge: Named, question: Question, turn: Turn) -> Reply:
+    async def _ask_and_keep(self, key: tuple[str, bytes], judge: Named, question: Asked, turn: Turn) -> Reply:
         reply = await self._ask(judge, question, turn)
         with outage.reported():
             await self._database.run("judges.keep_answer", tenant_id=key[0], hash=key[1], judge=judge.name,
@@ -73,13 +74,13 @@ class AskedJudges:
         if not task.cancelled():
             task.exception()  # whoever still waits has it
 
-    async def _ask(self, judge: Named, question: Question, turn: Turn) -> Reply:
+    async def _ask(self, judge: Named, question: Asked, turn: Turn) -> Reply:
         terms = judge.endpoint.terms
         places = self._places.setdefault((turn.tenant, judge.name), Places())
         async with places.one(terms, turn):
             await self._expect_some_left(judge, turn)
             with _timed():
-                reply = await answer(self._client, judge.endpoint, question)
+                reply = await answer(self._client, judge.endpoint, _exchange(judge, question))
             with outage.reported():
                 await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
                                          cost=_cost(terms, reply))
@@ -108,7 +109,20 @@ class AskedJudges:
                 await transaction.run("events.add_of_judge", run_id=turn.run, judge=name, message=message)
 
 
-def _digest(pinned: str, question: Question) -> bytes:
+def _exchange(judge: Named, question: Asked) -> Exchange:
+    """Return a question in the judge's protocol. Raises JudgeFailed for a question of another one."""
+    protocol = judge.endpoint.terms.protocol
+    if isinstance(question, Question):
+        if protocol == "chat":
+            return chat_completions.exchange(judge.endpoint, question)
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} is a verify server, and no model that could be asked")
+    if protocol == "verify":
+        return verification.exchange(judge.endpoint, question)
+    raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no verify server {judge.name!r} is set: `hone judges set {judge.name} "
+                      "URL --protocol verify` does it")
+
+
+def _digest(pinned: str, question: Asked) -> bytes:
     return hashlib.sha256(json.dumps([pinned, asdict(question)], sort_keys=True, default=_plain).encode()).digest()
 
 

@@ -1,21 +1,20 @@
-"""One question to an endpoint with OpenAI's chat completions, repeated while the endpoint is busy or away."""
+"""One question to an endpoint over HTTP, repeated while the endpoint is busy or away."""
 
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ValidationError
 
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import JudgeFailed, Reply
 
 _PASSING = frozenset({408, 409, 425, 429})
 _PAUSES_S, _LONGEST_PAUSE_S = (1.0, 2.0, 4.0, 8.0), 30.0
-_MOST_BYTES, _SHOWN = 2**22, 200
+SHOWN, _MOST_BYTES = 200, 2**22
 
 
 @dataclass(frozen=True)
@@ -28,78 +27,41 @@ class Endpoint:
     authorization: Callable[[], str]  # value of the header; empty: none
 
 
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[dict[str, Any]] | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Completion(BaseModel):
-    choices: list[_Choice] = field(default_factory=list)
-    model: str | None = None
-    system_fingerprint: str | None = None
-    usage: _Usage | None = None
-
-
 class _Busy(Exception):
-    """The endpoint may answer later. `pause_s`: when it says so itself."""
+    """The endpoint may answer later. `pause_s`: when it says so itself; `detail`: what else it says."""
 
-    def __init__(self, reason: str, pause_s: float | None = None) -> None:
+    def __init__(self, reason: str, pause_s: float | None = None, detail: str = "") -> None:
         super().__init__(reason)
-        self.pause_s = pause_s
+        self.pause_s, self.detail = pause_s, detail
 
 
-async def answer(client: httpx.AsyncClient, endpoint: Endpoint, question: Question) -> Reply:
+@dataclass(frozen=True)
+class Exchange:
+    """A question in an endpoint's protocol. `read` raises JudgeFailed for what is no answer to it."""
+
+    path: str
+    body: Mapping[str, Any]
+    read: Callable[[bytes], Reply]
+
+
+async def answer(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exchange) -> Reply:
     """Return the endpoint's answer. Raises JudgeFailed when all attempts failed, and for what no attempt would mend."""
-    body = body_of(endpoint, question)
     for attempt in range(endpoint.terms.attempts):
         try:
-            return await _attempt(client, endpoint, body)
+            return await _attempt(client, endpoint, exchange)
         except _Busy as busy:
             if attempt + 1 == endpoint.terms.attempts:
                 tries = f"{attempt + 1} attempts" if attempt else "one attempt"
-                raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{busy} (after {tries})") from busy
+                raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{busy} (after {tries}){busy.detail}") from busy
             await asyncio.sleep(_pause_s(attempt, busy))
     raise AssertionError("terms ask for no attempt")
 
 
-def body_of(endpoint: Endpoint, question: Question) -> dict[str, Any]:
-    """Return a question as OpenAI's chat completions are asked."""
-    body: dict[str, Any] = {
-        "model": endpoint.model, "messages": [dict(message) for message in question.messages],
-        endpoint.terms.length: question.max_tokens, "temperature": question.temperature, "top_p": question.top_p}
-    if endpoint.terms.seeds:
-        body["seed"] = question.seed
-    if question.effort:
-        body["reasoning_effort"] = question.effort
-    if question.tools:
-        body["tools"] = list(question.tools)
-    if question.schema is not None and (form := _form(endpoint.terms, question.schema)):
-        body["response_format"] = form
-    return body
-
-
-def _form(terms: JudgeTerms, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    if terms.answers == "json_schema":
-        return {"type": "json_schema", "json_schema": {"name": "verdict", "schema": dict(schema), "strict": True}}
-    return {"type": "json_object"} if terms.answers == "json_object" else None
-
-
-async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
+async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exchange) -> Reply:
     authorization = endpoint.authorization()
     try:
         async with asyncio.timeout(endpoint.terms.timeout_s), client.stream(
-                "POST", f"{endpoint.url}/chat/completions", json=body,
+                "POST", f"{endpoint.url}{exchange.path}", json=exchange.body,
                 headers={"Authorization": authorization} if authorization else {}) as response:
             content = await _content(response)
     except TimeoutError as error:
@@ -107,11 +69,16 @@ async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, body: Mapping[
     except httpx.HTTPError as error:
         raise _Busy(f"the judge cannot be reached: {type(error).__name__}") from error
     if response.status_code in _PASSING or response.status_code >= 500:
-        raise _Busy(f"the judge answered with status {response.status_code}", _said_pause_s(response.headers))
+        raise _Busy(f"the judge answered with status {response.status_code}", _said_pause_s(response.headers),
+                    f": {_shown(content)}" if content else "")
     if response.status_code != 200:
         raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge refuses the question with status {response.status_code}: "
-                          f"{content[:_SHOWN].decode(errors='replace')}")
-    return _reply(content, str(body["model"]))
+                          f"{_shown(content)}")
+    return exchange.read(content)
+
+
+def _shown(content: bytes) -> str:
+    return content[:SHOWN].decode(errors="replace")
 
 
 async def _content(response: httpx.Response) -> bytes:
@@ -123,20 +90,6 @@ async def _content(response: httpx.Response) -> bytes:
         if length > _MOST_BYTES:
             raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge answered with more than {_MOST_BYTES} bytes")
     return b"".join(parts)
-
-
-def _reply(content: bytes, model: str) -> Reply:
-    try:
-        made = _Completion.model_validate_json(content)
-        choice = made.choices[0]
-    except (ValidationError, IndexError) as error:
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, "the judge answered with something else than a chat completion: "
-                          f"{content[:_SHOWN].decode(errors='replace')}") from error
-    if choice.finish_reason == "content_filter" or (choice.message.refusal and not choice.message.content):
-        raise JudgeFailed(ErrorKind.MODEL_REFUSAL, (choice.message.refusal or "its content filter")[:_SHOWN])
-    usage, named = made.usage or _Usage(), made.model or model
-    return Reply(choice.message.content or "", named, max(0, usage.prompt_tokens), max(0, usage.completion_tokens),
-                 choice.finish_reason or "stop", choice.message.tool_calls or ())
 
 
 def _said_pause_s(headers: Mapping[str, str]) -> float | None:

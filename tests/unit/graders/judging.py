@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hone.graders.contract import Result
 from hone.graders.judgement import grades
-from hone.graders.questions import JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Question, Reply
 from hone.graders.sample import Sample
 from hone.graders.specs import Spec
 from hone.sandbox.program import Ended, Program, Ran
@@ -22,10 +22,11 @@ class Judged:
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
         return [(await grades(self._spec.inner[path], [sample], self))[0] for path, sample in asked]
 
-    async def asked(self, questions: Sequence[Question]) -> list[Reply | JudgeFailed]:
-        self.questions += questions
+    async def asked(self, questions: Sequence[Asked]) -> list[Reply | JudgeFailed]:
+        asked = [one for one in questions if isinstance(one, Question)]
+        self.questions += asked
         return [said if isinstance(said, JudgeFailed) else Reply(said, "judge-1", 10, 2)
-                for said in map(self._says, questions)]
+                for said in map(self._says, asked)]
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
         return [Ran(Ended.INFRA_ERROR, "there is no sandbox here")] * len(programs)

@@ -60,7 +60,7 @@ SELECT judge, answers, tokens, cost FROM judge_spending WHERE run_id = %(run_id)
 SELECT key_id FROM runs WHERE id = %(run_id)s AND tenant_id = %(tenant_id)s
 
 -- name: known
--- A judge of the transaction's tenant, and whether its secret is set, if it needs one.
-SELECT j.secret, j.secret IS NULL OR s.name IS NOT NULL AS ready FROM judges j
+-- A judge of the transaction's tenant, its protocol, and whether its secret is set, if it needs one.
+SELECT j.secret, coalesce(j.terms ->> 'protocol', 'chat') AS protocol, j.secret IS NULL OR s.name IS NOT NULL AS ready FROM judges j
 LEFT JOIN secrets s ON s.tenant_id = j.tenant_id AND s.name = j.secret
 WHERE j.name = %(name)s AND j.tenant_id = current_setting('hone.tenant')
