@@ -14,6 +14,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,8 @@ from benchmarks.results import RESULTS, store
 from hone.graders.contract import Result
 from hone.graders.judgement import grades
 from hone.graders.questions import Asked, JudgeFailed, Reply
-from hone.graders.sample import Sample
+from hone.graders.sample import Sample, World
+from hone.graders.scenes import Scene
 from hone.graders.specs import Spec, checked
 from hone.sandbox.program import Program, Ran
 
@@ -139,6 +141,9 @@ class StubJudge:
         return [Reply(json.dumps({"accuracy": self.right}), "stub")] * len(questions)
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
+        raise NotImplementedError
+
+    def entered(self, world: World) -> AbstractAsyncContextManager[Scene]:
         raise NotImplementedError
 
 

@@ -21,6 +21,7 @@ from services.reward.pool import Pool
 from services.reward.queue import GradingQueue, Part
 from services.reward.service import Reward
 from services.reward.tools import Helpers
+from services.reward.worlds import Worlds
 
 SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 
@@ -31,7 +32,8 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None)
     await database.open()
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
-    helpers = Helpers(AskedJudges(chosen, database, client), sandbox)
+    worlds = Worlds(chosen.addresses.simulation, chosen.stack_token)
+    helpers = Helpers(AskedJudges(chosen, database, client), sandbox, worlds)
     grading, ledger = Grading(pool, helpers), Ledger(database)
     jobs = Jobs(database, chosen.process_name or ids.new("reward"))
     queue = GradingQueue(Part(grading, ledger, jobs), chosen, chosen.grades_at_once)
@@ -46,6 +48,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
         await pool.close()
         await client.aclose()
         await sandbox.close()
+        await worlds.close()
         await database.close()
 
 

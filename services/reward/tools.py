@@ -1,19 +1,22 @@
 """What graders of this service may ask for: judges, and other graders wherever those run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from hone.graders.contract import Result
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import Asked, JudgeFailed, Reply
-from hone.graders.sample import Sample
+from hone.graders.sample import Sample, World
+from hone.graders.scenes import Scene, WorldLost
 from hone.graders.specs import Spec
 from hone.process.line import StillWaiting, Turn
 from hone.rpc.errors import NotReady
 from hone.sandbox.client import Sandbox, SandboxBusy
 from hone.sandbox.program import Ended, Program, Ran
+from services.reward.worlds import Worlds
 
 Inner = Callable[[Spec, Sample, Turn], Awaitable[Result]]
 """Grades a sample, wherever its grader runs. It raises StillWaiting alone."""
@@ -39,6 +42,7 @@ class Helpers:
 
     judges: Judges = field(default_factory=NoJudges)
     sandbox: Sandbox | None = None
+    worlds: Worlds | None = None
 
 
 class ServiceTools:
@@ -56,6 +60,16 @@ class ServiceTools:
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
         return await asyncio.gather(*map(self._run, programs))
+
+    @asynccontextmanager
+    async def entered(self, world: World) -> AsyncIterator[Scene]:
+        if self._helpers.worlds is None:
+            raise WorldLost("there is no simulation service")
+        try:
+            async with self._helpers.worlds.entered(world) as scene:
+                yield scene
+        except NotReady as away:
+            raise StillWaiting(str(away)) from away
 
     async def _run(self, program: Program) -> Ran:
         if self._helpers.sandbox is None:

@@ -115,11 +115,11 @@ class SimulationClient:
         with _lost():
             return (await self._host(session.address).stub.Fork(request, timeout=TIMEOUT_S)).session
 
-    async def snapshot(self, session: simulation_pb2.Session) -> str:
-        """Return the state of a session as JSON. Raises SessionLost and grpc.aio.AioRpcError."""
+    async def snapshot(self, session: simulation_pb2.Session) -> simulation_pb2.SnapshotResponse:
+        """Return the state of a session as JSON, with its hash. Raises SessionLost and grpc.aio.AioRpcError."""
         request = simulation_pb2.SnapshotRequest(session_id=session.session_id)
         with _lost():
-            return (await self._host(session.address).stub.Snapshot(request, timeout=TIMEOUT_S)).state_json
+            return await self._host(session.address).stub.Snapshot(request, timeout=TIMEOUT_S)
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """End sessions that need no more steps. Raises grpc.aio.AioRpcError."""

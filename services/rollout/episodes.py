@@ -1,7 +1,8 @@
 """Episodes: the samples of a group, each played by its harness, whose effects are carried out by services."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+import json
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -55,22 +56,22 @@ class Episodes:
         A sample whose environment does not come to its last state again is masked.
         """
         before = await self._state(start, None, [])
-        after = dict(await together(self._last_state(episode) for episode in episodes if not episode.masked))
-        return {index: f'{{"before": {before}, "after": {state}}}' for index, state in after.items()}
+        lasts = await together(self._last_state(episode) for episode in episodes if not episode.masked)
+        return {index: _world(start.claim.order.task, before, after) for index, after in lasts if after is not None}
 
-    async def _last_state(self, episode: Episode) -> tuple[int, str]:
+    async def _last_state(self, episode: Episode) -> tuple[int, simulation_pb2.SnapshotResponse | None]:
         trunk = episode.trunk
         try:
             return episode.index, await self._state(episode.start, trunk.session, trunk.history)
         except Diverged as error:
             episode.end("diverged", str(error))
-            return episode.index, "{}"
+            return episode.index, None
 
     async def _state(
         self, start: GroupStart, session: simulation_pb2.Session | None, history: Sequence[Step]
-    ) -> str:
+    ) -> simulation_pb2.SnapshotResponse:
         """Return the state after the steps of a history: of its session, or of a new one where it is lost."""
-        async def state() -> str:
+        async def state() -> simulation_pb2.SnapshotResponse:
             if session is not None:
                 with suppress(SessionLost):
                     return await self._simulation.snapshot(session)
@@ -194,6 +195,15 @@ class Episodes:
             if step(known.index, known.call, known.action, response) != known:
                 raise Diverged
         return session
+
+
+def _world(
+    task: Mapping[str, Any], before: simulation_pb2.SnapshotResponse, after: simulation_pb2.SnapshotResponse
+) -> str:
+    """Return the two states as graders get them; the task recreates the environment."""
+    recreates = json.dumps({name: task.get(name) for name in ("environment", "params", "seed", "item")})
+    return (f'{{"before": {before.state_json}, "after": {after.state_json}, "task": {recreates}, '
+            f'"state_hash": "{after.state_hash}"}}')
 
 
 async def together(work: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

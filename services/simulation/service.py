@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -15,6 +15,7 @@ from hone.environments.contract import Observation, Task, Transition, WrongParam
 from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
+from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
 from hone.rpc.errors import Diverged, InvalidField, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
@@ -45,7 +46,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         sessions, tenant_id = [], _tenant(context)
         self._sessions.expect_room(tenant_id, len(request.tasks))
         started = await self._task_thread.run_all(
-            _owner(context), [partial(_start, task, place) for place, task in enumerate(request.tasks)])
+            _owner(context), [partial(_start, task, f"tasks[{place}].") for place, task in enumerate(request.tasks)])
         self._sessions.expect_room(tenant_id, len(request.tasks))  # others may have come meanwhile
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
@@ -79,13 +80,25 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
         restored = await self._task_thread.run(_owner(context), lambda: _restored(request))
-        return simulation_pb2.RestoreResponse(session=self._opened(restored, _tenant(context)))
+        offered = [tool.described(name) for name, tool in _examination_tools(restored).items()]
+        return simulation_pb2.RestoreResponse(
+            session=self._opened(restored, _tenant(context)),
+            examination_tools_json=messages.ordered(offered) if offered else "")
 
     async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
         """Start an independent session in the state of another."""
         forked = await self._step_thread.run(
             _owner(context), self._sessions.get(request.session_id, _tenant(context)).fork)
         return simulation_pb2.ForkResponse(session=self._opened(forked, _tenant(context)))
+
+    async def Examine(self, request: simulation_pb2.ExamineRequest, context: Any) -> simulation_pb2.ExamineResponse:
+        """Use a tool on a session's present state, also after its episode has ended."""
+        session = self._sessions.get(request.session_id, _tenant(context))
+        return await self._step_thread.run(_owner(context), lambda: _examined(session, request))
+
+    async def Replay(self, request: simulation_pb2.ReplayRequest, context: Any) -> simulation_pb2.ReplayResponse:
+        """Return the states of a task before and after recorded actions. No session stays."""
+        return await self._step_thread.run(_owner(context), lambda: _replayed(request))
 
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
@@ -141,8 +154,8 @@ def _fields_named(prefix: str = "") -> Iterator[None]:
         raise InvalidField(prefix + error.field, error.found, error.expected) from error
 
 
-def _start(message: trajectory_pb2.Task, place: int) -> tuple[Session, Observation]:
-    with _fields_named(f"tasks[{place}]."):
+def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observation]:
+    with _fields_named(prefix):
         one = episode_from_proto(message)
         return Session(message, one), one.reset()
 
@@ -177,6 +190,35 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
     if request.state_hash and one.state_hash() != request.state_hash:
         raise Diverged(f"state_hash: the restored state has {one.state_hash()}, expected {request.state_hash}")
     return Session(request.task, one, request.next_index)
+
+
+def _examination_tools(session: Session) -> Mapping[str, Tool]:
+    return session.episode.examination_tools() if isinstance(session.episode, Examinable) else {}
+
+
+def _examined(session: Session, request: simulation_pb2.ExamineRequest) -> simulation_pb2.ExamineResponse:
+    with _fields_named():
+        arguments = json_object(request.arguments_json or "{}", "arguments_json")
+    try:
+        said = use(_examination_tools(session), ToolCall(request.tool, arguments))
+    except ToolError as error:
+        return simulation_pb2.ExamineResponse(text=f"error: {error}", valid=False)
+    return simulation_pb2.ExamineResponse(text=said, valid=True)
+
+
+def _replayed(request: simulation_pb2.ReplayRequest) -> simulation_pb2.ReplayResponse:
+    """Return both snapshots. Raises InvalidField, Refused, and Diverged where a state is not the recorded one."""
+    if request.state_hashes and len(request.state_hashes) != len(request.actions):
+        raise InvalidField("state_hashes", f"{len(request.state_hashes)} of them", f"{len(request.actions)}, one for "
+                           "each action, or none")
+    session, _ = _start(request.task, "task.")
+    before = _snapshot(session)
+    for place, action in enumerate(request.actions):
+        reached = session.step(place, action).observation.state_hash
+        if request.state_hashes and reached != request.state_hashes[place]:
+            raise Diverged(f"actions[{place}]: the state has the hash {reached}, expected "
+                           f"{request.state_hashes[place]}")
+    return simulation_pb2.ReplayResponse(before=before, after=_snapshot(session))
 
 
 def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[Task]]]:

@@ -78,6 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._complete(body, None, refusal="I can't help with that.")
         elif kind == "say":
             self._complete(body, value)
+        elif kind == "look":
+            self._look(body, value)
         elif kind in ("same", "picky"):
             self._compare(body, kind == "picky")
         elif kind == "label":
@@ -94,14 +96,25 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._number(body, float(answer.strip() == reference.strip()))
 
+    def _look(self, body: dict[str, Any], value: str) -> None:
+        """Count the items of a database, in its state after or before; the task is done if there are so many."""
+        state, count = value.split()
+        seen = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        if not seen:
+            return self._complete(body, None, tool_calls=[{"id": "call_1", "type": "function", "function": {
+                "name": "query" if state == "after" else "query_before",
+                "arguments": json.dumps({"sql": "SELECT count(*) FROM items"})}}])
+        done = int(seen[0] == f"evidence 1\n{count}")
+        return self._complete(body, json.dumps({"reasons": [{"claim": "so many", "evidence": 1, "ok": bool(done)}],
+                                                "verdicts": {"done": done}, "confidence": 1}))
+
     def _number(self, body: dict[str, Any], number: float) -> None:
         self._complete(body, json.dumps({"steps": [{"description": "why", "conclusion": "so"}], "result": number}))
 
-    def _complete(self, body: dict[str, Any], text: str | None, refusal: str | None = None) -> None:
+    def _complete(self, body: dict[str, Any], text: str | None, **more: Any) -> None:
         self._send(200, {
             "id": "chatcmpl-1", "object": "chat.completion", "model": body["model"], "choices": [
-                {"index": 0, "finish_reason": "stop", "message": {
-                    "role": "assistant", "content": text, "refusal": refusal}}],
+                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **more}}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}})
 
     def _send(self, status: int, body: dict[str, Any] | bytes, headers: dict[str, str] | None = None) -> None:

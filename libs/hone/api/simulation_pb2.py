@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from hone.api import trajectory_pb2 as hone_dot_v1_dot_trajectory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/simulation.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\",\n\x0cResetRequest\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"3\n\rResetResponse\x12\"\n\x08sessions\x18\x01 \x03(\x0b\x32\x10.hone.v1.Session\"h\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12)\n\x0bobservation\x18\x04 \x01(\x0b\x32\x14.hone.v1.Observation\"\x97\x02\n\x0bObservation\x12\"\n\x08messages\x18\x01 \x03(\x0b\x32\x10.hone.v1.Message\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12\x12\n\nturns_left\x18\x04 \x01(\x05\x12\x12\n\nstate_hash\x18\x05 \x01(\t\x12\x12\n\ntools_json\x18\x06 \x01(\t\x12\"\n\nadmissible\x18\x07 \x01(\x0b\x32\x0e.hone.v1.Names\x12 \n\x08\x65ntities\x18\x08 \x01(\x0b\x32\x0e.hone.v1.Names\x12\x1f\n\x07lexicon\x18\t \x01(\x0b\x32\x0e.hone.v1.Names\x12\x19\n\x03\x61sk\x18\n \x01(\x0b\x32\x0c.hone.v1.Ask\"\x16\n\x05Names\x12\r\n\x05names\x18\x01 \x03(\t\"7\n\x03\x41sk\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\"\n\x08messages\x18\x02 \x03(\x0b\x32\x10.hone.v1.Message\"=\n\x07Message\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x03 \x01(\t\"@\n\x0bStepRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\"\xf5\x01\n\x0cStepResponse\x12)\n\x0bobservation\x18\x01 \x01(\x0b\x32\x14.hone.v1.Observation\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x12\r\n\x05valid\x18\x03 \x01(\x08\x12\x13\n\x06reward\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06\x65\x66\x66\x65\x63t\x18\x05 \x01(\x08H\x01\x88\x01\x01\x12/\n\x05rules\x18\x06 \x03(\x0b\x32 .hone.v1.StepResponse.RulesEntry\x1a,\n\nRulesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\t\n\x07_rewardB\t\n\x07_effect\"7\n\x10StepBatchRequest\x12#\n\x05steps\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepRequest\";\n\x11StepBatchResponse\x12&\n\x08outcomes\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepOutcome\"c\n\x0bStepOutcome\x12&\n\x05taken\x18\x01 \x01(\x0b\x32\x15.hone.v1.StepResponseH\x00\x12\x0e\n\x04lost\x18\x02 \x01(\tH\x00\x12\x11\n\x07refused\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome\"%\n\x0fSnapshotRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"k\n\x10SnapshotResponse\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"i\n\x0eRestoreRequest\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"4\n\x0fRestoreResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\"!\n\x0b\x46orkRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"1\n\x0c\x46orkResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\"#\n\rVerifyRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\".\n\x0eVerifyResponse\x12\x12\n\x05score\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_score\"#\n\x0c\x43loseRequest\x12\x13\n\x0bsession_ids\x18\x01 \x03(\t\"\x0f\n\rCloseResponse\"\x87\x01\n\x10\x44rawTasksRequest\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x1d\n\x05split\x18\x03 \x01(\x0e\x32\x0e.hone.v1.Split\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12\r\n\x05\x66irst\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x05\"1\n\x11\x44rawTasksResponse\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"\x19\n\x17ListEnvironmentsRequest\"J\n\x18ListEnvironmentsResponse\x12.\n\x0c\x65nvironments\x18\x01 \x03(\x0b\x32\x18.hone.v1.EnvironmentInfo\"]\n\x0f\x45nvironmentInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x1a\n\x12params_schema_json\x18\x03 \x01(\t\x12\x0f\n\x07harness\x18\x04 \x01(\t*C\n\x05Split\x12\x15\n\x11SPLIT_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSPLIT_TRAIN\x10\x01\x12\x12\n\x0eSPLIT_HELD_OUT\x10\x02\x32\x88\x05\n\x11SimulationService\x12\x36\n\x05Reset\x12\x15.hone.v1.ResetRequest\x1a\x16.hone.v1.ResetResponse\x12\x33\n\x04Step\x12\x14.hone.v1.StepRequest\x1a\x15.hone.v1.StepResponse\x12\x42\n\tStepBatch\x12\x19.hone.v1.StepBatchRequest\x1a\x1a.hone.v1.StepBatchResponse\x12?\n\x08Snapshot\x12\x18.hone.v1.SnapshotRequest\x1a\x19.hone.v1.SnapshotResponse\x12<\n\x07Restore\x12\x17.hone.v1.RestoreRequest\x1a\x18.hone.v1.RestoreResponse\x12\x33\n\x04\x46ork\x12\x14.hone.v1.ForkRequest\x1a\x15.hone.v1.ForkResponse\x12\x39\n\x06Verify\x12\x16.hone.v1.VerifyRequest\x1a\x17.hone.v1.VerifyResponse\x12\x36\n\x05\x43lose\x12\x15.hone.v1.CloseRequest\x1a\x16.hone.v1.CloseResponse\x12\x42\n\tDrawTasks\x12\x19.hone.v1.DrawTasksRequest\x1a\x1a.hone.v1.DrawTasksResponse\x12W\n\x10ListEnvironments\x12 .hone.v1.ListEnvironmentsRequest\x1a!.hone.v1.ListEnvironmentsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/simulation.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\",\n\x0cResetRequest\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"3\n\rResetResponse\x12\"\n\x08sessions\x18\x01 \x03(\x0b\x32\x10.hone.v1.Session\"h\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12)\n\x0bobservation\x18\x04 \x01(\x0b\x32\x14.hone.v1.Observation\"\x97\x02\n\x0bObservation\x12\"\n\x08messages\x18\x01 \x03(\x0b\x32\x10.hone.v1.Message\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12\x12\n\nturns_left\x18\x04 \x01(\x05\x12\x12\n\nstate_hash\x18\x05 \x01(\t\x12\x12\n\ntools_json\x18\x06 \x01(\t\x12\"\n\nadmissible\x18\x07 \x01(\x0b\x32\x0e.hone.v1.Names\x12 \n\x08\x65ntities\x18\x08 \x01(\x0b\x32\x0e.hone.v1.Names\x12\x1f\n\x07lexicon\x18\t \x01(\x0b\x32\x0e.hone.v1.Names\x12\x19\n\x03\x61sk\x18\n \x01(\x0b\x32\x0c.hone.v1.Ask\"\x16\n\x05Names\x12\r\n\x05names\x18\x01 \x03(\t\"7\n\x03\x41sk\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\"\n\x08messages\x18\x02 \x03(\x0b\x32\x10.hone.v1.Message\"=\n\x07Message\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x03 \x01(\t\"@\n\x0bStepRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\"\xf5\x01\n\x0cStepResponse\x12)\n\x0bobservation\x18\x01 \x01(\x0b\x32\x14.hone.v1.Observation\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x12\r\n\x05valid\x18\x03 \x01(\x08\x12\x13\n\x06reward\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06\x65\x66\x66\x65\x63t\x18\x05 \x01(\x08H\x01\x88\x01\x01\x12/\n\x05rules\x18\x06 \x03(\x0b\x32 .hone.v1.StepResponse.RulesEntry\x1a,\n\nRulesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\t\n\x07_rewardB\t\n\x07_effect\"7\n\x10StepBatchRequest\x12#\n\x05steps\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepRequest\";\n\x11StepBatchResponse\x12&\n\x08outcomes\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepOutcome\"c\n\x0bStepOutcome\x12&\n\x05taken\x18\x01 \x01(\x0b\x32\x15.hone.v1.StepResponseH\x00\x12\x0e\n\x04lost\x18\x02 \x01(\tH\x00\x12\x11\n\x07refused\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome\"%\n\x0fSnapshotRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"k\n\x10SnapshotResponse\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"i\n\x0eRestoreRequest\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"T\n\x0fRestoreResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\x12\x1e\n\x16\x65xamination_tools_json\x18\x02 \x01(\t\"!\n\x0b\x46orkRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"1\n\x0c\x46orkResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\"J\n\x0e\x45xamineRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x03 \x01(\t\".\n\x0f\x45xamineResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05valid\x18\x02 \x01(\x08\"S\n\rReplayRequest\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12\x14\n\x0cstate_hashes\x18\x03 \x03(\t\"e\n\x0eReplayResponse\x12)\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x19.hone.v1.SnapshotResponse\x12(\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x19.hone.v1.SnapshotResponse\"#\n\rVerifyRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\".\n\x0eVerifyResponse\x12\x12\n\x05score\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_score\"#\n\x0c\x43loseRequest\x12\x13\n\x0bsession_ids\x18\x01 \x03(\t\"\x0f\n\rCloseResponse\"\x87\x01\n\x10\x44rawTasksRequest\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x1d\n\x05split\x18\x03 \x01(\x0e\x32\x0e.hone.v1.Split\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12\r\n\x05\x66irst\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x05\"1\n\x11\x44rawTasksResponse\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"\x19\n\x17ListEnvironmentsRequest\"J\n\x18ListEnvironmentsResponse\x12.\n\x0c\x65nvironments\x18\x01 \x03(\x0b\x32\x18.hone.v1.EnvironmentInfo\"]\n\x0f\x45nvironmentInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x1a\n\x12params_schema_json\x18\x03 \x01(\t\x12\x0f\n\x07harness\x18\x04 \x01(\t*C\n\x05Split\x12\x15\n\x11SPLIT_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSPLIT_TRAIN\x10\x01\x12\x12\n\x0eSPLIT_HELD_OUT\x10\x02\x32\x81\x06\n\x11SimulationService\x12\x36\n\x05Reset\x12\x15.hone.v1.ResetRequest\x1a\x16.hone.v1.ResetResponse\x12\x33\n\x04Step\x12\x14.hone.v1.StepRequest\x1a\x15.hone.v1.StepResponse\x12\x42\n\tStepBatch\x12\x19.hone.v1.StepBatchRequest\x1a\x1a.hone.v1.StepBatchResponse\x12?\n\x08Snapshot\x12\x18.hone.v1.SnapshotRequest\x1a\x19.hone.v1.SnapshotResponse\x12<\n\x07Restore\x12\x17.hone.v1.RestoreRequest\x1a\x18.hone.v1.RestoreResponse\x12\x33\n\x04\x46ork\x12\x14.hone.v1.ForkRequest\x1a\x15.hone.v1.ForkResponse\x12<\n\x07\x45xamine\x12\x17.hone.v1.ExamineRequest\x1a\x18.hone.v1.ExamineResponse\x12\x39\n\x06Replay\x12\x16.hone.v1.ReplayRequest\x1a\x17.hone.v1.ReplayResponse\x12\x39\n\x06Verify\x12\x16.hone.v1.VerifyRequest\x1a\x17.hone.v1.VerifyResponse\x12\x36\n\x05\x43lose\x12\x15.hone.v1.CloseRequest\x1a\x16.hone.v1.CloseResponse\x12\x42\n\tDrawTasks\x12\x19.hone.v1.DrawTasksRequest\x1a\x1a.hone.v1.DrawTasksResponse\x12W\n\x10ListEnvironments\x12 .hone.v1.ListEnvironmentsRequest\x1a!.hone.v1.ListEnvironmentsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,8 +34,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_STEPRESPONSE_RULESENTRY']._loaded_options = None
   _globals['_STEPRESPONSE_RULESENTRY']._serialized_options = b'8\001'
-  _globals['_SPLIT']._serialized_start=2148
-  _globals['_SPLIT']._serialized_end=2215
+  _globals['_SPLIT']._serialized_start=2492
+  _globals['_SPLIT']._serialized_end=2559
   _globals['_RESETREQUEST']._serialized_start=63
   _globals['_RESETREQUEST']._serialized_end=107
   _globals['_RESETRESPONSE']._serialized_start=109
@@ -69,29 +69,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESTOREREQUEST']._serialized_start=1375
   _globals['_RESTOREREQUEST']._serialized_end=1480
   _globals['_RESTORERESPONSE']._serialized_start=1482
-  _globals['_RESTORERESPONSE']._serialized_end=1534
-  _globals['_FORKREQUEST']._serialized_start=1536
-  _globals['_FORKREQUEST']._serialized_end=1569
-  _globals['_FORKRESPONSE']._serialized_start=1571
-  _globals['_FORKRESPONSE']._serialized_end=1620
-  _globals['_VERIFYREQUEST']._serialized_start=1622
-  _globals['_VERIFYREQUEST']._serialized_end=1657
-  _globals['_VERIFYRESPONSE']._serialized_start=1659
-  _globals['_VERIFYRESPONSE']._serialized_end=1705
-  _globals['_CLOSEREQUEST']._serialized_start=1707
-  _globals['_CLOSEREQUEST']._serialized_end=1742
-  _globals['_CLOSERESPONSE']._serialized_start=1744
-  _globals['_CLOSERESPONSE']._serialized_end=1759
-  _globals['_DRAWTASKSREQUEST']._serialized_start=1762
-  _globals['_DRAWTASKSREQUEST']._serialized_end=1897
-  _globals['_DRAWTASKSRESPONSE']._serialized_start=1899
-  _globals['_DRAWTASKSRESPONSE']._serialized_end=1948
-  _globals['_LISTENVIRONMENTSREQUEST']._serialized_start=1950
-  _globals['_LISTENVIRONMENTSREQUEST']._serialized_end=1975
-  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_start=1977
-  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_end=2051
-  _globals['_ENVIRONMENTINFO']._serialized_start=2053
-  _globals['_ENVIRONMENTINFO']._serialized_end=2146
-  _globals['_SIMULATIONSERVICE']._serialized_start=2218
-  _globals['_SIMULATIONSERVICE']._serialized_end=2866
+  _globals['_RESTORERESPONSE']._serialized_end=1566
+  _globals['_FORKREQUEST']._serialized_start=1568
+  _globals['_FORKREQUEST']._serialized_end=1601
+  _globals['_FORKRESPONSE']._serialized_start=1603
+  _globals['_FORKRESPONSE']._serialized_end=1652
+  _globals['_EXAMINEREQUEST']._serialized_start=1654
+  _globals['_EXAMINEREQUEST']._serialized_end=1728
+  _globals['_EXAMINERESPONSE']._serialized_start=1730
+  _globals['_EXAMINERESPONSE']._serialized_end=1776
+  _globals['_REPLAYREQUEST']._serialized_start=1778
+  _globals['_REPLAYREQUEST']._serialized_end=1861
+  _globals['_REPLAYRESPONSE']._serialized_start=1863
+  _globals['_REPLAYRESPONSE']._serialized_end=1964
+  _globals['_VERIFYREQUEST']._serialized_start=1966
+  _globals['_VERIFYREQUEST']._serialized_end=2001
+  _globals['_VERIFYRESPONSE']._serialized_start=2003
+  _globals['_VERIFYRESPONSE']._serialized_end=2049
+  _globals['_CLOSEREQUEST']._serialized_start=2051
+  _globals['_CLOSEREQUEST']._serialized_end=2086
+  _globals['_CLOSERESPONSE']._serialized_start=2088
+  _globals['_CLOSERESPONSE']._serialized_end=2103
+  _globals['_DRAWTASKSREQUEST']._serialized_start=2106
+  _globals['_DRAWTASKSREQUEST']._serialized_end=2241
+  _globals['_DRAWTASKSRESPONSE']._serialized_start=2243
+  _globals['_DRAWTASKSRESPONSE']._serialized_end=2292
+  _globals['_LISTENVIRONMENTSREQUEST']._serialized_start=2294
+  _globals['_LISTENVIRONMENTSREQUEST']._serialized_end=2319
+  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_start=2321
+  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_end=2395
+  _globals['_ENVIRONMENTINFO']._serialized_start=2397
+  _globals['_ENVIRONMENTINFO']._serialized_end=2490
+  _globals['_SIMULATIONSERVICE']._serialized_start=2562
+  _globals['_SIMULATIONSERVICE']._serialized_end=3331
 # @@protoc_insertion_point(module_scope)

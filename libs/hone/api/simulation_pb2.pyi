@@ -175,10 +175,12 @@ class RestoreRequest(_message.Message):
     def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., state_json: _Optional[str] = ..., state_hash: _Optional[str] = ..., next_index: _Optional[int] = ...) -> None: ...
 
 class RestoreResponse(_message.Message):
-    __slots__ = ("session",)
+    __slots__ = ("session", "examination_tools_json")
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    EXAMINATION_TOOLS_JSON_FIELD_NUMBER: _ClassVar[int]
     session: Session
-    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+    examination_tools_json: str
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., examination_tools_json: _Optional[str] = ...) -> None: ...
 
 class ForkRequest(_message.Message):
     __slots__ = ("session_id",)
@@ -191,6 +193,42 @@ class ForkResponse(_message.Message):
     SESSION_FIELD_NUMBER: _ClassVar[int]
     session: Session
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+
+class ExamineRequest(_message.Message):
+    __slots__ = ("session_id", "tool", "arguments_json")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    tool: str
+    arguments_json: str
+    def __init__(self, session_id: _Optional[str] = ..., tool: _Optional[str] = ..., arguments_json: _Optional[str] = ...) -> None: ...
+
+class ExamineResponse(_message.Message):
+    __slots__ = ("text", "valid")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    VALID_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    valid: bool
+    def __init__(self, text: _Optional[str] = ..., valid: _Optional[bool] = ...) -> None: ...
+
+class ReplayRequest(_message.Message):
+    __slots__ = ("task", "actions", "state_hashes")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    STATE_HASHES_FIELD_NUMBER: _ClassVar[int]
+    task: _trajectory_pb2.Task
+    actions: _containers.RepeatedScalarFieldContainer[str]
+    state_hashes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state_hashes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ReplayResponse(_message.Message):
+    __slots__ = ("before", "after")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    before: SnapshotResponse
+    after: SnapshotResponse
+    def __init__(self, before: _Optional[_Union[SnapshotResponse, _Mapping]] = ..., after: _Optional[_Union[SnapshotResponse, _Mapping]] = ...) -> None: ...
 
 class VerifyRequest(_message.Message):
     __slots__ = ("session_id",)

@@ -64,6 +64,16 @@ class SimulationServiceStub:
                 request_serializer=hone_dot_v1_dot_simulation__pb2.ForkRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_simulation__pb2.ForkResponse.FromString,
                 _registered_method=True)
+        self.Examine = channel.unary_unary(
+                '/hone.v1.SimulationService/Examine',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.ExamineRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.ExamineResponse.FromString,
+                _registered_method=True)
+        self.Replay = channel.unary_unary(
+                '/hone.v1.SimulationService/Replay',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.ReplayRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.ReplayResponse.FromString,
+                _registered_method=True)
         self.Verify = channel.unary_unary(
                 '/hone.v1.SimulationService/Verify',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.VerifyRequest.SerializeToString,
@@ -131,6 +141,20 @@ class SimulationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Examine(self, request, context):
+        """One use of a tool by somebody who judges a session's state. The turns and the end of the episode do not count.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Replay(self, request, context):
+        """Takes recorded actions of a task again, and returns the states before and after them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Verify(self, request, context):
         """The environment's own score of a session's present state.
         """
@@ -191,6 +215,16 @@ def add_SimulationServiceServicer_to_server(servicer, server):
                     servicer.Fork,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.ForkRequest.FromString,
                     response_serializer=hone_dot_v1_dot_simulation__pb2.ForkResponse.SerializeToString,
+            ),
+            'Examine': grpc.unary_unary_rpc_method_handler(
+                    servicer.Examine,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.ExamineRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.ExamineResponse.SerializeToString,
+            ),
+            'Replay': grpc.unary_unary_rpc_method_handler(
+                    servicer.Replay,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.ReplayRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.ReplayResponse.SerializeToString,
             ),
             'Verify': grpc.unary_unary_rpc_method_handler(
                     servicer.Verify,
@@ -375,6 +409,60 @@ class SimulationService:
             '/hone.v1.SimulationService/Fork',
             hone_dot_v1_dot_simulation__pb2.ForkRequest.SerializeToString,
             hone_dot_v1_dot_simulation__pb2.ForkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Examine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Examine',
+            hone_dot_v1_dot_simulation__pb2.ExamineRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.ExamineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Replay(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Replay',
+            hone_dot_v1_dot_simulation__pb2.ReplayRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.ReplayResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,10 @@ class SimulationServiceStub:
     """Starts a session of a task in the state of a snapshot."""
     Fork: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ForkRequest, _simulation_pb2.ForkResponse]
     """Starts an independent session in the state of another."""
+    Examine: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ExamineRequest, _simulation_pb2.ExamineResponse]
+    """One use of a tool by somebody who judges a session's state. The turns and the end of the episode do not count."""
+    Replay: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReplayRequest, _simulation_pb2.ReplayResponse]
+    """Takes recorded actions of a task again, and returns the states before and after them."""
     Verify: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.VerifyRequest, _simulation_pb2.VerifyResponse]
     """The environment's own score of a session's present state."""
     Close: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CloseRequest, _simulation_pb2.CloseResponse]
@@ -67,6 +71,10 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Starts a session of a task in the state of a snapshot."""
     Fork: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ForkRequest, _simulation_pb2.ForkResponse]  # type: ignore[assignment]
     """Starts an independent session in the state of another."""
+    Examine: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ExamineRequest, _simulation_pb2.ExamineResponse]  # type: ignore[assignment]
+    """One use of a tool by somebody who judges a session's state. The turns and the end of the episode do not count."""
+    Replay: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReplayRequest, _simulation_pb2.ReplayResponse]  # type: ignore[assignment]
+    """Takes recorded actions of a task again, and returns the states before and after them."""
     Verify: _aio.UnaryUnaryMultiCallable[_simulation_pb2.VerifyRequest, _simulation_pb2.VerifyResponse]  # type: ignore[assignment]
     """The environment's own score of a session's present state."""
     Close: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CloseRequest, _simulation_pb2.CloseResponse]  # type: ignore[assignment]
@@ -124,6 +132,22 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_simulation_pb2.ForkResponse, _abc.Awaitable[_simulation_pb2.ForkResponse]]:
         """Starts an independent session in the state of another."""
+
+    @_abc_1.abstractmethod
+    def Examine(
+        self,
+        request: _simulation_pb2.ExamineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.ExamineResponse, _abc.Awaitable[_simulation_pb2.ExamineResponse]]:
+        """One use of a tool by somebody who judges a session's state. The turns and the end of the episode do not count."""
+
+    @_abc_1.abstractmethod
+    def Replay(
+        self,
+        request: _simulation_pb2.ReplayRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.ReplayResponse, _abc.Awaitable[_simulation_pb2.ReplayResponse]]:
+        """Takes recorded actions of a task again, and returns the states before and after them."""
 
     @_abc_1.abstractmethod
     def Verify(

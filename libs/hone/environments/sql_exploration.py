@@ -206,6 +206,9 @@ class SqlEpisode:
         """Return 1 where the confirmed query has the gold result, else 0."""
         return float(self._state.executed == RIGHT)
 
+    def examination_tools(self) -> dict[str, Tool]:
+        return {"query": Tool(Generate, self._generated)}
+
     def _over(self) -> bool:
         return self._state.sql is not None or self._state.turn >= self._params.turns
 

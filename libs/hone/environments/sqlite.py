@@ -146,6 +146,9 @@ class SqliteEpisode:
         """Return 1 for the expected answer, else 0. Answers are compared as numbers where both are."""
         return float(_equal(self._state.answer, self._asked.answer))
 
+    def examination_tools(self) -> dict[str, Tool]:
+        return self._tools
+
     def _used(self, call: Any) -> tuple[str, bool]:
         try:
             return use(self._tools, call), True

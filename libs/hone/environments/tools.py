@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,6 +52,14 @@ def _json_schema(params: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a tool's arguments. Every observation shows it, and pydantic takes a while to make it.
     """
     return params.model_json_schema()
+
+
+@runtime_checkable
+class Examinable(Protocol):
+    """An episode whose state can be looked at with tools, whether or not it has ended."""
+
+    def examination_tools(self) -> Mapping[str, Tool]:
+        """Return tools for somebody who judges the state. They take no turn. What they change, a fork does not see."""
 
 
 def tool_call(action: str) -> ToolCall | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hone.graders import (
+    agent_judge,
     character_share,
     code,
     concise,
@@ -76,4 +77,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "rubric": rubric.GRADER,
     "pairwise": pairwise.GRADER,
     "verify_server": verify_server.GRADER,
+    "agent_judge": agent_judge.GRADER,
 }

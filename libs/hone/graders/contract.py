@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
@@ -9,7 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ConfigDict, Field
 
 from hone.graders.questions import Asked, JudgeFailed, Reply
-from hone.graders.sample import Item, Reads, Sample
+from hone.graders.sample import Item, Reads, Sample, World
+from hone.graders.scenes import Scene
 from hone.sandbox.program import Program, Ran
 from hone.spec.parameters import Strict
 
@@ -142,12 +144,13 @@ class Needs(StrEnum):
     JUDGE = "judge"  # a model that answers
     VERIFIER = "verifier"  # a server of others that gives a reward
     SANDBOX = "sandbox"  # a process for programs that nobody trusts
+    WORLD = "world"  # the environment in its last state, to be looked at with tools
 
 
 class Tools(Protocol):
     """What a grader may ask for beside what it reads. What it asks for at once is done at once, where that is possible.
 
-    Its methods raise nothing.
+    What is asked of judges, programs and graders raises nothing.
     """
 
     async def graded(self, asked: Sequence[tuple[str, Sample]]) -> list[Result]:
@@ -158,6 +161,9 @@ class Tools(Protocol):
 
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
         """Run programs in the sandbox, and return what each did. For graders that need a sandbox."""
+
+    def entered(self, world: World) -> AbstractAsyncContextManager[Scene]:
+        """Give a copy of a world, until the context ends. For graders that need a world. Raises WorldLost."""
 
 
 Bounds = tuple[float, float]

@@ -3,13 +3,15 @@
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, Tools, failure, no_answer
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import Asked, JudgeFailed, Reply
-from hone.graders.sample import Item, Sample
+from hone.graders.sample import Item, Sample, World
+from hone.graders.scenes import Scene, WorldLost
 from hone.graders.specs import Spec
 from hone.sandbox.program import Ended, Program, Ran
 from hone.text.reasoning import Unfinished, said
@@ -64,6 +66,11 @@ class _Here:
     async def ran(self, programs: Sequence[Program]) -> list[Ran]:
         return [Ran(Ended.INFRA_ERROR, "there is no sandbox here")] * len(programs)
 
+    @asynccontextmanager
+    async def entered(self, world: World) -> AsyncIterator[Scene]:  # noqa: ARG002
+        raise WorldLost("no environment can be entered here")
+        yield
+
 
 async def _results(spec: Spec, samples: Sequence[Sample], tools: Tools) -> list[Result]:
     grade = spec.grader.grade_group
@@ -100,6 +107,8 @@ def _failed(spec: Spec, error: Exception) -> Result:
         return failure(Status.INVALID_SPEC, str(error))
     if isinstance(error, JudgeFailed):
         return failure(Status.JUDGE_ERROR, str(error))
+    if isinstance(error, WorldLost):
+        return failure(Status.INFRA_ERROR, f"world: {error}")
     _log.error("grader %s failed", spec.params.type, exc_info=error)  # a grader's defect masks this sample alone
     return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
 

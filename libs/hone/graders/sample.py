@@ -89,6 +89,8 @@ class World(_Message):
 
     before: dict[str, Any]
     after: dict[str, Any]
+    task: dict[str, Any] = {}  # environment, params, seed and item, which recreate it; empty: not known
+    state_hash: str = ""  # of the last state
 
 
 @dataclass(frozen=True)

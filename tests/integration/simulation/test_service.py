@@ -14,8 +14,10 @@ from hone.api.simulation_pb2 import (
     SPLIT_TRAIN,
     CloseRequest,
     DrawTasksRequest,
+    ExamineRequest,
     ForkRequest,
     ListEnvironmentsRequest,
+    ReplayRequest,
     ResetRequest,
     RestoreRequest,
     SnapshotRequest,
@@ -189,3 +191,44 @@ def test_an_environments_facts_are_in_its_observation(simulation: Any) -> None:
     assert world.entities.names
     listed = {one.name: one.harness for one in simulation.ListEnvironments(ListEnvironmentsRequest()).environments}
     assert (listed["sqlite"], listed["textworld"], listed["sort_digits"]) == ("tool_loop", "chat", "chat")
+
+
+def test_an_ended_episode_is_looked_at_with_tools_and_its_origin_stays(simulation: Any) -> None:
+    [session] = simulation.Reset(ResetRequest(tasks=[Task(environment="sqlite", seed=5)])).sessions
+    simulation.Step(step(session, 0, "4"))
+    shot = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
+    restored = simulation.Restore(RestoreRequest(
+        task=shot.task, state_json=shot.state_json, state_hash=shot.state_hash))
+    assert [tool["function"]["name"] for tool in json.loads(restored.examination_tools_json)] == ["query"]
+
+    def examined(arguments: str, tool: str = "query") -> Any:
+        return simulation.Examine(ExamineRequest(
+            session_id=restored.session.session_id, tool=tool, arguments_json=arguments))
+
+    assert examined('{"sql": "SELECT count(*) FROM items"}').text == "12"
+    assert examined('{"sql": "DELETE FROM items"}').valid
+    assert examined('{"sql": "SELECT count(*) FROM items"}').text == "0"
+    for found, words in ((examined('{"sql": "nonsense"}'), "syntax error"), (examined("{}"), "sql: "),
+                         (examined("{}", "dance"), "no tool dance; there are query")):
+        assert not found.valid
+        assert words in found.text
+    with pytest.raises(grpc.RpcError) as raised:
+        examined("[]")
+    assert refused_field(raised.value)[0] == "arguments_json"
+    assert simulation.Snapshot(SnapshotRequest(session_id=session.session_id)) == shot
+
+
+def test_recorded_actions_lead_to_the_same_states_or_are_refused(simulation: Any, world: Any) -> None:
+    name, session = world
+    first = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
+    hashes = [simulation.Step(step(session, place, action)).observation.state_hash
+              for place, action in enumerate(WORLDS[name])]
+    last = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
+    request = ReplayRequest(task=first.task, actions=WORLDS[name], state_hashes=hashes)
+    replayed = simulation.Replay(request)
+    assert (replayed.before, replayed.after) == (first, last)
+    for wrong, code in (([*hashes[:-1], "x"], grpc.StatusCode.DATA_LOSS),
+                        (hashes[:1], grpc.StatusCode.INVALID_ARGUMENT)):
+        with pytest.raises(grpc.RpcError) as raised:
+            simulation.Replay(ReplayRequest(task=first.task, actions=WORLDS[name], state_hashes=wrong))
+        assert raised.value.code() == code
