@@ -18,11 +18,11 @@ _BEFORE, _FIRST = "_before", " Here: in the state before the agent's first actio
 _MISSING = object()
 
 
-class Changes(BaseModel):
+class StateChanges(BaseModel):
     """List what differs between the state before the first action and the state after the last one."""
 
 
-class Read(BaseModel):
+class ReadState(BaseModel):
     """Read a part of the state, as JSON."""
 
     path: str = Field("", description="Keys from outside to inside, joined by dots; places in lists as numbers. "
@@ -35,7 +35,7 @@ class WorldView:
 
     def __init__(self, world: World, scene: Scene, most: int) -> None:
         self._world, self._scene, self._most = world, scene, most
-        own = {"state_changes": Tool(Changes, self._changes), "read_state": Tool(Read, self._read)}
+        own = {"state_changes": Tool(StateChanges, self._changes), "read_state": Tool(ReadState, self._read)}
         self._theirs = {tool["function"]["name"]: tool["function"] for tool in scene.tools}
         self._own = {name: tool for name, tool in own.items() if name not in self._theirs}
         self.seen = 0
@@ -82,12 +82,12 @@ class WorldView:
         except ToolError as error:
             return Seen(f"error: {error}", valid=False)
 
-    def _changes(self, _: Changes) -> str:
+    def _changes(self, _: StateChanges) -> str:
         lines = [f"{path or 'state'}: {_brief(old)} -> {_brief(new)}"
                  for path, old, new in changes(self._world.before, self._world.after)]
         return "\n".join(lines) or "nothing differs"
 
-    def _read(self, asked: Read) -> str:
+    def _read(self, asked: ReadState) -> str:
         state: Any = self._world.after if asked.state == "after" else self._world.before
         for key in filter(None, asked.path.split(".")):
             try:

@@ -18,9 +18,9 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
 @pytest.mark.parametrize(("text", "problems"), [
     ("{", ['grader: found "{", expected a JSON object']),
     ("[]", ["grader: found [], expected a JSON object"]),
-    ("{}", ["type: found nothing, expected one of character_share, code, concise, each_call"]),
-    ('{"type": "exakt"}', ['type: found "exakt", expected one of character_share, code, concise']),
-    ('{"type": ["exact"]}', ['type: found ["exact"], expected one of character_share, code, concise']),
+    ("{}", ["type: found nothing, expected one of agent_judge, character_share, code, concise, each_call"]),
+    ('{"type": "exakt"}', ['type: found "exakt", expected one of agent_judge, character_share, code, concise']),
+    ('{"type": ["exact"]}', ['type: found ["exact"], expected one of agent_judge, character_share, code, concise']),
     ('{"type": "exact", "refrence": "5"}',
      ['refrence: found unknown key with value "5", expected one of ignore_case, name, reference, strip, type '
       "(did you mean reference?)"]),
