@@ -187,7 +187,7 @@ def test_run_grader_stores_nothing(reward: Any, run: Run) -> None:
 
 
 @pytest.mark.parametrize(("change", "field", "message"), [
-    ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of character_share, code"),
+    ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of agent_judge, character_share"),
     ({"grader_json": "{"}, "grader_json.grader", "expected a JSON object"),
     ({"items": [GradeItem(item_json="[]")]}, "items[0].item_json", "found '[]', expected a JSON object"),
     ({"items": [GradeItem(group_id=1), GradeItem(group_id=1)]}, "items[1]", "a sample that is not in the request"),

@@ -244,7 +244,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("algorithm.regularizers", '"sdar"', "no rollouts to be judged")]),
     ({**SFT, "algorithm": {"preset": "sft", "advantage": {"name": "grpo"}}},
      [("algorithm.advantage", '"grpo"', "'none', because")]),
-    ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "one of character_share, code, concise")]),
+    ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "one of agent_judge, character_share")]),
     ({**BASE, "model": {"base": "b", "lora": {"rank": 4}}},
      [("model", '{"base": "b", "lora": {"rank": 4}}', "kind: lora")]),
     ({**BASE, "model": {"base": "b", "kind": "lora", "lora": {"rank": 0}}}, [("model.lora.rank", "0", "equal to 1")]),
