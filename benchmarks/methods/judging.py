@@ -28,7 +28,7 @@ from hone.algorithms.self_verify import (
     phases,
 )
 from hone.algorithms.unwired.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
-from hone.graders.verdict import Label
+from hone.environments.verdict_form import Label
 
 DIMENSIONS, ANSWERS, PROMPTS, ROLLOUTS, STEPS, EVERY = 8, 6, 16, 8, 300, 10
 SHARPNESS, ANSWER_RATE, VERDICT_RATE, TESTS, START = 1.5, 0.15, 1.0, 2000, 0.1

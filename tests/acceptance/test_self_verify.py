@@ -43,6 +43,11 @@ def scene(plain: Scene, bases: Callable[..., Path]) -> Scene:
     return plain
 
 
+VOTED = {"name": "voted", **toy.SOURCE, "harness": {"name": "verified_vote", "params": {
+    "n": 5, "m": 3, **{name: value for name, value in WORDING.items() if name != "cap"}}},
+    "grader": {"type": "each_call", "grader": {"type": "exact"}, "kinds": ["answer", "chosen"], "decide": ["chosen"]}}
+
+
 def spec(name: str, steps: int = STEPS, **params: Any) -> dict[str, Any]:
     builder = {"name": "self_verify", "params": {**WORDING, "interval": INTERVAL, **params}}
     return toy.spec(name, "judging-base", steps, **{
@@ -108,12 +113,23 @@ def check_curves(series: dict[str, list[tuple[int, float]]]) -> None:
     assert all(0 <= value <= 1 for _, value in series["verify/verdict_accuracy"])
 
 
-def test_the_first_steps_may_only_judge(scene: Scene) -> None:
-    run = scene.client.create_run(spec("first", 4, mode="verify_init", init_steps=2))
+def test_the_first_steps_may_only_judge_and_an_evaluation_votes_by_verdicts(scene: Scene) -> None:
+    run = scene.client.create_run({**spec("first", 4, mode="verify_init", init_steps=2),
+                                   "eval": {"prompts": 16, "every": 4, "sources": [VOTED]}})
     scene.finished(run.id, timeout_s=60)
     assert kinds(scene, run.id) == ["verify", "verify", "generate", "generate"]
     assert len(set(scene.weights(run.id))) == 5
     assert scene.rows("SELECT DISTINCT purpose, step, state FROM groups WHERE run_id = %s AND kind = 'generate' "
-                      "ORDER BY step", run.id) == [
+                      "AND purpose <> 'eval' ORDER BY step", run.id) == [
         {"purpose": purpose, "step": step, "state": "used"}
         for step, purpose in enumerate(["probe", "probe", "train", "train"], 1)]
+    check_votes(scene, run.id)
+
+
+def check_votes(scene: Scene, run_id: str) -> None:
+    """Raise AssertionError unless an evaluation shows the vote of the majority beside that by verdicts."""
+    series = scene.client.metrics(run_id).series
+    shown = {name: series[f"eval/sampled/{name}"] for name in ("answer", "answer.best", "answer.vote", "chosen")}
+    print("".join(f"\n{name}: {[round(value, 3) for _, value in points]}" for name, points in shown.items()))
+    assert [step for step, _ in shown["chosen"]] == [0, 4]
+    assert shown["chosen"] == series["eval/sampled"], "the vote decides"

@@ -5,30 +5,20 @@ samples of each update. A reconstruction: the number of batches that are sampled
 verdicts are trained.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from hone.algorithms.method import Metrics, Params, State
-from hone.graders.verdict import Label, Wording
+from hone.environments.verdict_form import JudgePrompt, Label, verification_prompt
+from hone.graders.verdict import Wording
 
 Mode: TypeAlias = Literal["generate", "self_verify", "verify_init", "verify_alter", "mixed"]
 
 _MANY = 0.5
-_PROMPT = r"""You are a teacher. A student answered the question below. Judge whether the answer is correct.
-
-Question:
-{question}
-
-Student's answer:
-{judged}
-
-Analyse the answer first. Then end with \boxed{Yes} if it is correct, or \boxed{No} if it is not."""
-_PLACES = re.compile(r"\{(question|judged)\}")
 
 
 @dataclass(frozen=True)
@@ -70,24 +60,8 @@ class ItemInputs:
     random: Random
 
 
-class ItemParams(Params):
+class ItemParams(JudgePrompt, Params):
     """The prompt of a judge."""
-
-    judged: Literal["answer", "response"] = Field(
-        "answer", description="Part that is judged: the final answer or the whole text.")
-    template: str = Field(
-        _PROMPT, max_length=20_000, description="The prompt; {question} and {judged} are replaced by both texts.")
-    suffixes: list[str] = Field([
-        r"Please reason step by step, and put your final answer within \boxed{}.",
-        r"Let's think step by step and output the final answer within \boxed{}.",
-    ], description="Instructions at the end of a question, which are removed.")
-
-    @field_validator("template")
-    @classmethod
-    def _asks_about_both(cls, template: str) -> str:
-        if set(_PLACES.findall(template)) != {"question", "judged"}:
-            raise ValueError("expected a text with {question} and {judged}")
-        return template
 
 
 Candidate: TypeAlias = tuple[GenerationGroup, int]
@@ -143,15 +117,6 @@ def _item(group: GenerationGroup, place: int, label: Label, params: ItemParams) 
     judged = (group.answers if params.judged == "answer" else group.responses)[place]
     prompt = verification_prompt(group.prompt, judged, params)
     return VerificationItem(prompt, label, group.rho(), (group.group_id, place))
-
-
-def verification_prompt(question: str, judged: str, params: ItemParams) -> str:
-    """Return the user message that asks for a verdict on `judged`, without suffixes of the question."""
-    question = question.rstrip()
-    for suffix in params.suffixes:
-        question = question.removesuffix(suffix).rstrip()
-    texts = {"question": question, "judged": judged}
-    return _PLACES.sub(lambda place: texts[place[1]], params.template)
 
 
 def _item_metrics(items: list[VerificationItem]) -> Metrics:

@@ -1,11 +1,11 @@
 """Finds the answer in an output. Every function takes time linear in the length of its text."""
 
 import re
-from dataclasses import dataclass
 
 from hone.graders.contract import Mark, NoAnswer
+from hone.text.boxes import Box, UnclosedBox
+from hone.text.boxes import boxes as found_boxes
 
-_BRACES = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|\{|\}", re.DOTALL)
 _TEXT = r"\\(?:text|textbf|textrm|mathrm)\s*\{\s*(?:and|or)\s*\}"
 _NAME = r"\\?[A-Za-z]+(?:_\{?\w{1,9}\}?)?\s*="
 # What may stand between two boxes of one answer: `$x = \boxed{1}$ and $y = \boxed{2}$`.
@@ -13,8 +13,6 @@ _JOINED = re.compile(rf"(?:[\s$.,;:&]|\\[()\[\],;:! ]|\\q?quad\b|{_TEXT}|and\b|o
 _HEDGE = re.compile(r"\b(?:or|either|alternatively|otherwise|maybe|perhaps|possibly|if not)\b", re.IGNORECASE)
 _SAME_BREATH = 80
 """Characters between two boxes within which a hedge joins them."""
-
-
 
 
 def box(needed: bool) -> Mark:
@@ -27,43 +25,15 @@ def tag(needed: bool) -> Mark:
     return Mark("<answer>", "</answer>", needed)
 
 
-@dataclass(frozen=True)
-class Box:
-    """The content of a balanced box, and where the box is in the text."""
-
-    content: str
-    start: int
-    end: int
-
-
 def boxes(text: str) -> list[Box]:
     r"""Return the balanced boxes \boxed{…} and \fbox{…} in order, of nested ones the outer ones.
 
     Raises NoAnswer when the last box is never closed, because the answer was cut off.
     """
-    opened: list[re.Match[str]] = []
-    found: list[Box] = []
-    last = -1
-    for match in _BRACES.finditer(text):
-        if match[0].endswith("{") and match[0] != "\\{":
-            opened.append(match)
-            last = match.start() if len(match[0]) > 1 else last
-        elif match[0] == "}" and opened and len((start := opened.pop())[0]) > 1:
-            while found and found[-1].start > start.start():
-                found.pop()
-            found.append(Box(text[start.end():match.start()].strip(), start.start(), match.end()))
-    if any(match.start() == last for match in opened):
-        raise NoAnswer(r"the last \boxed{ is not closed")
-    return found
-
-
-def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last balanced \boxed{…}, or None where there is none or the last is not closed."""
     try:
-        found = boxes(text)
-    except NoAnswer:
-        return None
-    return found[-1].content if found else None
+        return found_boxes(text)
+    except UnclosedBox as error:
+        raise NoAnswer(str(error)) from None
 
 
 def boxed_together(text: str) -> list[str]:

@@ -1,13 +1,13 @@
 r"""A judge's verdict on an answer, arXiv 2602.07594. It is right when it equals the known label of the answer."""
 
-import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from hone.environments import row_json
-from hone.graders.answers import box, last_boxed
+from hone.environments.verdict_form import Label, VerdictForm
+from hone.graders.answers import box
 from hone.graders.contract import (
     Bounds,
     Grader,
@@ -20,41 +20,12 @@ from hone.graders.contract import (
     Status,
 )
 from hone.graders.sample import Item
-from hone.spec.parameters import Strict
-
-Label: TypeAlias = Literal["Yes", "No"]
-
-_TAIL = 300
-_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 
-class Wording(Strict):
+class Wording(VerdictForm):
     """How a verdict is written, and the largest reward of a right one."""
 
-    verdict: Literal["boxed", "word"] = Field(
-        "boxed", description=r"boxed: the verdict is in the last \boxed{} of the last 300 characters; word: it is the "
-        "output's last word.")
-    yes_text: str = Field("Yes", min_length=1, max_length=100, description="Verdict that the answer is correct.")
-    no_text: str = Field("No", min_length=1, max_length=100, description="Verdict that the answer is not correct.")
     cap: float = Field(0.5, gt=0, le=1, description="Largest reward of a right verdict, which is min(pass rate, cap).")
-
-    @model_validator(mode="after")
-    def _can_be_read(self) -> "Wording":
-        if self.yes_text.lower() == self.no_text.lower():
-            raise ValueError("expected yes_text and no_text to differ by more than case")
-        for text in (self.yes_text, self.no_text):
-            if self._said(rf"\boxed{{{text}}}" if self.verdict == "boxed" else text) != text:
-                raise ValueError("expected yes_text and no_text as they are read: no blanks around them, no final "
-                                 f"period{', one word each' if self.verdict == 'word' else ''}")
-        return self
-
-    def read(self, text: str) -> Label | None:
-        """Return the verdict at the end of a judge's output, in upper or lower case; None where there is none."""
-        labels: dict[str, Label] = {self.yes_text.lower(): "Yes", self.no_text.lower(): "No"}
-        return labels.get((self._said(text) or "").lower())
-
-    def _said(self, text: str) -> str | None:
-        return boxed_answer(text) if self.verdict == "boxed" else last_word(text)
 
 
 class VerdictParams(GraderParams, Wording):
@@ -63,18 +34,6 @@ class VerdictParams(GraderParams, Wording):
     model_config = ConfigDict(strict=True)
 
     type: Literal["verdict"] = Field(description="Name of the grader.")
-
-
-def boxed_answer(text: str) -> str | None:
-    r"""Return the last box in the last 300 characters, without \text{}, $, outer blanks and final period, or None."""
-    box = last_boxed(text[-_TAIL:])
-    return None if box is None else _TEXT.sub(r"\1", box).replace("$", "").strip().removesuffix(".").rstrip()
-
-
-def last_word(text: str) -> str | None:
-    """Return the last word without a final period, or None."""
-    words = text.split()
-    return words[-1].removesuffix(".") if words else None
 
 
 def worth(right: bool, rho: float, cap: float) -> float:

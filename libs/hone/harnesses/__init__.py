@@ -8,6 +8,7 @@ from hone.harnesses.library import Library
 from hone.harnesses.skills import Skills
 from hone.harnesses.sql_phases import SqlPhases
 from hone.harnesses.tool_loop import ToolLoop
+from hone.harnesses.verified_vote import VerifiedVote
 
 HARNESSES: dict[str, Harness] = {
     "chat": Chat(),
@@ -17,4 +18,5 @@ HARNESSES: dict[str, Harness] = {
     "skills": Skills(),
     "tool_loop": ToolLoop(),
     "sql_phases": SqlPhases(),
+    "verified_vote": VerifiedVote(),
 }

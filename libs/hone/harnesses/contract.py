@@ -64,6 +64,11 @@ def kinds(harness: Harness) -> frozenset[str] | None:
     return named
 
 
+def evaluates_only(harness: Harness) -> bool:
+    """Return whether no step may train on its calls, as a harness says by an attribute `evaluates`."""
+    return bool(getattr(harness, "evaluates", False))
+
+
 RESERVED = frozenset({"pairs", "verification"})
 """Collections of the driver's own."""
 

@@ -12,7 +12,7 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
 from hone.harnesses import HARNESSES
-from hone.harnesses.contract import kinds
+from hone.harnesses.contract import evaluates_only, kinds
 from hone.resolution import graders, mixtures, names, preferences, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
@@ -170,6 +170,14 @@ def _harness(spec: RunSpec) -> str:
     return spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
 
 
+def _evaluating_harness(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
+    """Refuse to train on a harness whose calls are of several tasks under one reward."""
+    if spec.harness is None or names.of_harness(spec.harness) or not evaluates_only(HARNESSES[spec.harness.name]):
+        return []
+    return [Problem("harness.name", found(spec.harness.name),
+                    "a harness that is trained; name this one in eval.sources")]
+
+
 def _temperatures(spec: RunSpec, slots: Slots) -> list[Problem]:
     """The trainer scores all tokens of a step at one temperature. Calls of evaluations may have one of their own."""
     if builder(slots).from_rows or spec.harness is None or names.of_harness(spec.harness):
@@ -301,7 +309,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
-    _temperatures, _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest,
-    roles.temperature, roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
-    preferences.pace, preferences.outcomes, preferences.branches, stop_texts.problems)
+    _evaluating_harness, _temperatures, _turn_rules, _spread, _completions, _imitated_states, roles.teacher,
+    roles.likeliest, roles.temperature, roles.critic, _updates, _verified_pace, _verified_size, _verified_question,
+    _verified_reward, preferences.pace, preferences.outcomes, preferences.branches, stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""

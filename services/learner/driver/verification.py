@@ -20,7 +20,7 @@ from hone.algorithms.self_verify import (
     phases,
 )
 from hone.environments.tasks import make
-from hone.graders.verdict import boxed_answer
+from hone.environments.verdict_form import boxed_answer
 from hone.resolution import scores
 from hone.store.database import Database, Row
 from hone.store.objects import Objects

@@ -4,7 +4,8 @@ import pytest
 
 from hone.graders.algebra.tex import braced
 from hone.graders.answer_types import answer_type
-from hone.graders.answers import boxed_together, last_boxed, last_tagged
+from hone.graders.answers import boxed_together, last_tagged
+from hone.text.boxes import last_boxed
 
 
 @pytest.mark.parametrize(("text", "content"), [

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from hone.environments.verdict_form import boxed_answer, last_word
 from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
 from hone.graders.specs import spec
-from hone.graders.verdict import Wording, boxed_answer, last_word
+from hone.graders.verdict import Wording
 from hone.spec.problems import Invalid
 
 ITEM = {"label": "Yes", "rho": 0.25}

@@ -12,7 +12,8 @@ from pydantic import Field
 from hone.algorithms.inputs import RewardInputs, Rewards
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.rewards.overlong import Overlong, overlong
-from hone.graders.verdict import Label, Wording, worth
+from hone.environments.verdict_form import Label
+from hone.graders.verdict import Wording, worth
 
 _BOXED = Wording()
 
