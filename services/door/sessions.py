@@ -74,7 +74,7 @@ class Sessions:
             return await self._step_all(call, ask)
         if name == "Close":
             return await self._close(call, ask)
-        if name in ("Step", "Snapshot", "Verify", "Fork"):
+        if name in ("Step", "Snapshot", "Verify", "Fork", "Examine"):
             request, place = call.request, self._ids.opened(call.request.session_id, call.tenant_id)
             request.session_id = place.session_id
             answer = await ask(place.address, request.SerializeToString())

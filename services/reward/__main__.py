@@ -12,6 +12,7 @@ from hone.rpc.tenancy import Tenancy
 from hone.sandbox.client import Sandbox
 from hone.spec import settings
 from hone.spec.settings import Settings
+from hone.store import objects
 from hone.store.database import AsyncDatabase
 from services.reward.grading import Grading
 from services.reward.jobs import Jobs
@@ -20,6 +21,7 @@ from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.queue import GradingQueue, Part
 from services.reward.service import Reward
+from services.reward.stored_samples import StoredSamples
 from services.reward.tools import Helpers
 from services.reward.worlds import Worlds
 
@@ -37,7 +39,8 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     grading, ledger = Grading(pool, helpers), Ledger(database)
     jobs = Jobs(database, chosen.process_name or ids.new("reward"))
     queue = GradingQueue(Part(grading, ledger, jobs), chosen, chosen.grades_at_once)
-    reward = Reward(grading, ledger, queue, chosen.tenant_samples)
+    stored = StoredSamples(database, objects.connect(chosen.objects_url), worlds)
+    reward = Reward(grading, ledger, queue, stored, chosen.tenant_samples)
     try:
         async with queue.working():
             await serve(

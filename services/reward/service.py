@@ -5,7 +5,7 @@ It also grades the references of task rows, before a run.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
 from hone.graders import right_answers
-from hone.graders.contract import Result
+from hone.graders.contract import Result, Status, failure
 from hone.graders.error_kinds import error_kind
 from hone.graders.right_answers import Ending, Finding
 from hone.graders.sample import Conversation, Reads, Sent, World
@@ -24,10 +24,14 @@ from hone.process.line import WAIT_S, StillWaiting, Turn
 from hone.rpc.errors import InvalidField, OverBudget
 from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
+from hone.store.database import Row
 from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
 from services.reward.queue import GradingQueue
+from services.reward.stored_samples import StoredSamples
 
+DEFAULT_GROUPS, MOST_GROUPS = 20, 100
+"""Groups whose samples are graded again in one call."""
 _ANSWER_S = 2.0
 """Seconds before the end of a call in which it says why samples still wait."""
 
@@ -35,9 +39,12 @@ _ANSWER_S = 2.0
 class Reward(reward_pb2_grpc.RewardServiceServicer):
     """Grades samples and keeps the grades in its ledger."""
 
-    def __init__(self, grading: Grading, ledger: Ledger, queue: GradingQueue, most: int) -> None:
+    def __init__(
+        self, grading: Grading, ledger: Ledger, queue: GradingQueue, stored: StoredSamples, most: int
+    ) -> None:
         """`most`: samples of a call through the door, or rows."""
         self._grading, self._ledger, self._queue, self._most = grading, ledger, queue, most
+        self._stored = stored
 
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
@@ -45,7 +52,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         grader = _spec(request.grader_json)
         samples = _samples(grader, request.items)
         grades: dict[Key, StoredGrade] = {}
-        async for more in self._graded(request, grader, samples, context):
+        async for more in self._graded(_account(request, grader, context, request.again), grader, samples, context):
             grades |= more
         return reward_pb2.GradeResponse(grades=[_stored_message(grades[key]) for key in samples])
 
@@ -58,16 +65,29 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         grader = _spec(asked.grader_json)
         samples = _samples(grader, asked.items)
         places = {key: place for place, key in enumerate(samples)}
-        async for grades in self._graded(asked, grader, samples, context):
+        account = _account(asked, grader, context, asked.again)
+        async for grades in self._graded(account, grader, samples, context):
             yield reward_pb2.GradeStreamResponse(
                 places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
+    async def Reverify(self, request: reward_pb2.ReverifyRequest, context: Any) -> reward_pb2.ReverifyResponse:
+        """Grade stored samples of a run again, by any grader, beside their first grades."""
+        grader, limit = _spec(request.grader_json), request.limit or DEFAULT_GROUPS
+        if not 1 <= limit <= MOST_GROUPS:
+            raise InvalidField("limit", request.limit, f"1 to {MOST_GROUPS}")
+        page = await self._stored.page(
+            request.tenant_id, request.run_id, grader, request.purpose or None, limit, request.after)
+        grades: dict[Key, StoredGrade] = {}
+        async for more in self._graded(_account(request, grader, context, True), grader, page.samples, context):
+            grades |= more
+        return reward_pb2.ReverifyResponse(grader_hash=grader.hash, next=page.next, samples=[
+            _reverified(key, row, grades.get(key), page.lost.get(key, "")) for key, row in page.rows.items()])
+
     async def _graded(
-        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sent], context: Any,
+        self, account: Account, grader: Spec, samples: Mapping[Key, Sent], context: Any,
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
         """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
-        account = Account(request.tenant_id, request.run_id, grader.hash, _key(context), int(request.again))
-        turn = _turn(request.tenant_id, request.run_id, context)
+        turn = _turn(account.tenant_id, account.run_id, context)
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
@@ -136,6 +156,10 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         grades = await self._ledger.add(account, results)
         reach("grade.after-row")
         return grades
+
+
+def _account(request: Any, grader: Spec, context: Any, again: bool) -> Account:
+    return Account(request.tenant_id, request.run_id, grader.hash, _key(context), int(again))
 
 
 def _turn(tenant_id: str, run: str, context: Any) -> Turn:
@@ -214,7 +238,7 @@ def _of_kind(kind: type[BaseModel], text: str, field: str) -> str:
     return text
 
 
-def _missing(grader: Spec, samples: dict[Key, Sent], known: Collection[Key]) -> dict[Key, Sent]:
+def _missing(grader: Spec, samples: Mapping[Key, Sent], known: Collection[Key]) -> dict[Key, Sent]:
     """Return the samples that lack a grade; whole groups if the grader reads those."""
     missing = {key: sample for key, sample in samples.items() if key not in known}
     if Reads.GROUP not in grader.reads:
@@ -238,6 +262,14 @@ def _stored_message(grade: StoredGrade) -> reward_pb2.Grade:
     message = _message(grade.result)
     message.grade_id = grade.grade_id
     return message
+
+
+def _reverified(key: Key, row: Row, grade: StoredGrade | None, lost: str) -> reward_pb2.Reverified:
+    """Return a sample's later grade beside its first one. `lost`: why its world could not be made again."""
+    again = _stored_message(grade) if grade else _message(failure(Status.INFRA_ERROR, f"world: {lost}"))
+    return reward_pb2.Reverified(
+        group_id=key[0], index=key[1], first_status=f"GRADE_STATUS_{row['status'].upper()}", first_score=row["score"],
+        grade=again)
 
 
 def _finding_message(finding: Finding) -> reward_pb2.ReferenceFinding:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"x\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\x12\r\n\x05\x61gain\x18\x05 \x01(\x08\"\x96\x01\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\x12\x19\n\x11\x63onversation_json\x18\x06 \x01(\t\x12\x12\n\nworld_json\x18\x07 \x01(\t\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"<\n\x12GradeStreamRequest\x12&\n\x07request\x18\x01 \x01(\x0b\x32\x15.hone.v1.GradeRequest\"E\n\x13GradeStreamResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12\x1e\n\x06grades\x18\x02 \x03(\x0b\x32\x0e.hone.v1.Grade\"\xd5\x03\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x12\"\n\x05turns\x18\t \x03(\x0b\x32\x13.hone.v1.TurnScores\x12!\n\x05steps\x18\n \x03(\x0b\x32\x12.hone.v1.StepScore\x12\r\n\x05\x65rror\x18\x0b \x01(\t\x12*\n\x06tokens\x18\x0c \x03(\x0b\x32\x1a.hone.v1.Grade.TokensEntry\x12\x15\n\revidence_json\x18\r \x03(\t\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a-\n\x0bTokensEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x08\n\x06_score\"z\n\nTurnScores\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\t\x12/\n\x06scores\x18\x02 \x03(\x0b\x32\x1f.hone.v1.TurnScores.ScoresEntry\x1a-\n\x0bScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"R\n\tStepScore\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\r\n\x05value\x18\x05 \x01(\x01\"j\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\x12\x19\n\x11\x63onversation_json\x18\x04 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade\"x\n\x16\x43heckReferencesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x13\n\x0bgrader_json\x18\x02 \x01(\t\x12\x12\n\nitems_json\x18\x03 \x03(\t\x12\x0c\n\x04stop\x18\x04 \x03(\t\x12\x14\n\x0cinclude_stop\x18\x05 \x01(\x08\"V\n\x17\x43heckReferencesResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12+\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x19.hone.v1.ReferenceFinding\"W\n\x10ReferenceFinding\x12#\n\x08standing\x18\x01 \x01(\x0e\x32\x11.hone.v1.Standing\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0e\n\x06output\x18\x03 \x01(\t*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07*b\n\x08Standing\x12\x18\n\x14STANDING_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTANDING_RIGHT\x10\x01\x12\x12\n\x0eSTANDING_WRONG\x10\x02\x12\x14\n\x10STANDING_UNKNOWN\x10\x03\x32\xaf\x02\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12J\n\x0bGradeStream\x12\x1b.hone.v1.GradeStreamRequest\x1a\x1c.hone.v1.GradeStreamResponse0\x01\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponse\x12V\n\x0f\x43heckReferences\x12\x1f.hone.v1.CheckReferencesRequest\x1a .hone.v1.CheckReferencesResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"x\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\x12\r\n\x05\x61gain\x18\x05 \x01(\x08\"\x96\x01\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\x12\x19\n\x11\x63onversation_json\x18\x06 \x01(\t\x12\x12\n\nworld_json\x18\x07 \x01(\t\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"<\n\x12GradeStreamRequest\x12&\n\x07request\x18\x01 \x01(\x0b\x32\x15.hone.v1.GradeRequest\"E\n\x13GradeStreamResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12\x1e\n\x06grades\x18\x02 \x03(\x0b\x32\x0e.hone.v1.Grade\"\xd5\x03\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x12\"\n\x05turns\x18\t \x03(\x0b\x32\x13.hone.v1.TurnScores\x12!\n\x05steps\x18\n \x03(\x0b\x32\x12.hone.v1.StepScore\x12\r\n\x05\x65rror\x18\x0b \x01(\t\x12*\n\x06tokens\x18\x0c \x03(\x0b\x32\x1a.hone.v1.Grade.TokensEntry\x12\x15\n\revidence_json\x18\r \x03(\t\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a-\n\x0bTokensEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x08\n\x06_score\"x\n\x0fReverifyRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12\x0f\n\x07purpose\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\x03\"[\n\x10ReverifyResponse\x12\x13\n\x0bgrader_hash\x18\x01 \x01(\t\x12$\n\x07samples\x18\x02 \x03(\x0b\x32\x13.hone.v1.Reverified\x12\x0c\n\x04next\x18\x03 \x01(\x03\"\xa2\x01\n\nReverified\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12*\n\x0c\x66irst_status\x18\x03 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x18\n\x0b\x66irst_score\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x05grade\x18\x05 \x01(\x0b\x32\x0e.hone.v1.GradeB\x0e\n\x0c_first_score\"z\n\nTurnScores\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\t\x12/\n\x06scores\x18\x02 \x03(\x0b\x32\x1f.hone.v1.TurnScores.ScoresEntry\x1a-\n\x0bScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"R\n\tStepScore\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\r\n\x05value\x18\x05 \x01(\x01\"j\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\x12\x19\n\x11\x63onversation_json\x18\x04 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade\"x\n\x16\x43heckReferencesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x13\n\x0bgrader_json\x18\x02 \x01(\t\x12\x12\n\nitems_json\x18\x03 \x03(\t\x12\x0c\n\x04stop\x18\x04 \x03(\t\x12\x14\n\x0cinclude_stop\x18\x05 \x01(\x08\"V\n\x17\x43heckReferencesResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12+\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x19.hone.v1.ReferenceFinding\"W\n\x10ReferenceFinding\x12#\n\x08standing\x18\x01 \x01(\x0e\x32\x11.hone.v1.Standing\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0e\n\x06output\x18\x03 \x01(\t*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07*b\n\x08Standing\x12\x18\n\x14STANDING_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTANDING_RIGHT\x10\x01\x12\x12\n\x0eSTANDING_WRONG\x10\x02\x12\x14\n\x10STANDING_UNKNOWN\x10\x03\x32\xf0\x02\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12J\n\x0bGradeStream\x12\x1b.hone.v1.GradeStreamRequest\x1a\x1c.hone.v1.GradeStreamResponse0\x01\x12?\n\x08Reverify\x12\x18.hone.v1.ReverifyRequest\x1a\x19.hone.v1.ReverifyResponse\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponse\x12V\n\x0f\x43heckReferences\x12\x1f.hone.v1.CheckReferencesRequest\x1a .hone.v1.CheckReferencesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRADE_TOKENSENTRY']._serialized_options = b'8\001'
   _globals['_TURNSCORES_SCORESENTRY']._loaded_options = None
   _globals['_TURNSCORES_SCORESENTRY']._serialized_options = b'8\001'
-  _globals['_GRADESTATUS']._serialized_start=1630
-  _globals['_GRADESTATUS']._serialized_end=1882
-  _globals['_STANDING']._serialized_start=1884
-  _globals['_STANDING']._serialized_end=1982
+  _globals['_GRADESTATUS']._serialized_start=2010
+  _globals['_GRADESTATUS']._serialized_end=2262
+  _globals['_STANDING']._serialized_start=2264
+  _globals['_STANDING']._serialized_end=2362
   _globals['_GRADEREQUEST']._serialized_start=33
   _globals['_GRADEREQUEST']._serialized_end=153
   _globals['_GRADEITEM']._serialized_start=156
@@ -57,22 +57,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRADE_COMPONENTSENTRY']._serialized_end=903
   _globals['_GRADE_TOKENSENTRY']._serialized_start=905
   _globals['_GRADE_TOKENSENTRY']._serialized_end=950
-  _globals['_TURNSCORES']._serialized_start=962
-  _globals['_TURNSCORES']._serialized_end=1084
-  _globals['_TURNSCORES_SCORESENTRY']._serialized_start=1039
-  _globals['_TURNSCORES_SCORESENTRY']._serialized_end=1084
-  _globals['_STEPSCORE']._serialized_start=1086
-  _globals['_STEPSCORE']._serialized_end=1168
-  _globals['_RUNGRADERREQUEST']._serialized_start=1170
-  _globals['_RUNGRADERREQUEST']._serialized_end=1276
-  _globals['_RUNGRADERRESPONSE']._serialized_start=1278
-  _globals['_RUNGRADERRESPONSE']._serialized_end=1328
-  _globals['_CHECKREFERENCESREQUEST']._serialized_start=1330
-  _globals['_CHECKREFERENCESREQUEST']._serialized_end=1450
-  _globals['_CHECKREFERENCESRESPONSE']._serialized_start=1452
-  _globals['_CHECKREFERENCESRESPONSE']._serialized_end=1538
-  _globals['_REFERENCEFINDING']._serialized_start=1540
-  _globals['_REFERENCEFINDING']._serialized_end=1627
-  _globals['_REWARDSERVICE']._serialized_start=1985
-  _globals['_REWARDSERVICE']._serialized_end=2288
+  _globals['_REVERIFYREQUEST']._serialized_start=962
+  _globals['_REVERIFYREQUEST']._serialized_end=1082
+  _globals['_REVERIFYRESPONSE']._serialized_start=1084
+  _globals['_REVERIFYRESPONSE']._serialized_end=1175
+  _globals['_REVERIFIED']._serialized_start=1178
+  _globals['_REVERIFIED']._serialized_end=1340
+  _globals['_TURNSCORES']._serialized_start=1342
+  _globals['_TURNSCORES']._serialized_end=1464
+  _globals['_TURNSCORES_SCORESENTRY']._serialized_start=1419
+  _globals['_TURNSCORES_SCORESENTRY']._serialized_end=1464
+  _globals['_STEPSCORE']._serialized_start=1466
+  _globals['_STEPSCORE']._serialized_end=1548
+  _globals['_RUNGRADERREQUEST']._serialized_start=1550
+  _globals['_RUNGRADERREQUEST']._serialized_end=1656
+  _globals['_RUNGRADERRESPONSE']._serialized_start=1658
+  _globals['_RUNGRADERRESPONSE']._serialized_end=1708
+  _globals['_CHECKREFERENCESREQUEST']._serialized_start=1710
+  _globals['_CHECKREFERENCESREQUEST']._serialized_end=1830
+  _globals['_CHECKREFERENCESRESPONSE']._serialized_start=1832
+  _globals['_CHECKREFERENCESRESPONSE']._serialized_end=1918
+  _globals['_REFERENCEFINDING']._serialized_start=1920
+  _globals['_REFERENCEFINDING']._serialized_end=2007
+  _globals['_REWARDSERVICE']._serialized_start=2365
+  _globals['_REWARDSERVICE']._serialized_end=2733
 # @@protoc_insertion_point(module_scope)

@@ -133,6 +133,46 @@ class Grade(_message.Message):
     evidence_json: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ..., turns: _Optional[_Iterable[_Union[TurnScores, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepScore, _Mapping]]] = ..., error: _Optional[str] = ..., tokens: _Optional[_Mapping[str, int]] = ..., evidence_json: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class ReverifyRequest(_message.Message):
+    __slots__ = ("tenant_id", "run_id", "grader_json", "purpose", "limit", "after")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    run_id: str
+    grader_json: str
+    purpose: str
+    limit: int
+    after: int
+    def __init__(self, tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., purpose: _Optional[str] = ..., limit: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
+
+class ReverifyResponse(_message.Message):
+    __slots__ = ("grader_hash", "samples", "next")
+    GRADER_HASH_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    grader_hash: str
+    samples: _containers.RepeatedCompositeFieldContainer[Reverified]
+    next: int
+    def __init__(self, grader_hash: _Optional[str] = ..., samples: _Optional[_Iterable[_Union[Reverified, _Mapping]]] = ..., next: _Optional[int] = ...) -> None: ...
+
+class Reverified(_message.Message):
+    __slots__ = ("group_id", "index", "first_status", "first_score", "grade")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STATUS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_SCORE_FIELD_NUMBER: _ClassVar[int]
+    GRADE_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    index: int
+    first_status: GradeStatus
+    first_score: float
+    grade: Grade
+    def __init__(self, group_id: _Optional[int] = ..., index: _Optional[int] = ..., first_status: _Optional[_Union[GradeStatus, str]] = ..., first_score: _Optional[float] = ..., grade: _Optional[_Union[Grade, _Mapping]] = ...) -> None: ...
+
 class TurnScores(_message.Message):
     __slots__ = ("call", "scores")
     class ScoresEntry(_message.Message):

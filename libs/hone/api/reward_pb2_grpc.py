@@ -44,6 +44,11 @@ class RewardServiceStub:
                 request_serializer=hone_dot_v1_dot_reward__pb2.GradeStreamRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_reward__pb2.GradeStreamResponse.FromString,
                 _registered_method=True)
+        self.Reverify = channel.unary_unary(
+                '/hone.v1.RewardService/Reverify',
+                request_serializer=hone_dot_v1_dot_reward__pb2.ReverifyRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_reward__pb2.ReverifyResponse.FromString,
+                _registered_method=True)
         self.RunGrader = channel.unary_unary(
                 '/hone.v1.RewardService/RunGrader',
                 request_serializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
@@ -68,6 +73,14 @@ class RewardServiceServicer:
 
     def GradeStream(self, request, context):
         """The same, each grade as soon as it is stored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reverify(self, request, context):
+        """Grades stored samples of a run by another grader, and stores the grades beside the first ones. Nothing is generated:
+        a world is made again by taking the recorded actions again. A repeated call answers with the stored grades.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -99,6 +112,11 @@ def add_RewardServiceServicer_to_server(servicer, server):
                     servicer.GradeStream,
                     request_deserializer=hone_dot_v1_dot_reward__pb2.GradeStreamRequest.FromString,
                     response_serializer=hone_dot_v1_dot_reward__pb2.GradeStreamResponse.SerializeToString,
+            ),
+            'Reverify': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reverify,
+                    request_deserializer=hone_dot_v1_dot_reward__pb2.ReverifyRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_reward__pb2.ReverifyResponse.SerializeToString,
             ),
             'RunGrader': grpc.unary_unary_rpc_method_handler(
                     servicer.RunGrader,
@@ -165,6 +183,33 @@ class RewardService:
             '/hone.v1.RewardService/GradeStream',
             hone_dot_v1_dot_reward__pb2.GradeStreamRequest.SerializeToString,
             hone_dot_v1_dot_reward__pb2.GradeStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reverify(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.RewardService/Reverify',
+            hone_dot_v1_dot_reward__pb2.ReverifyRequest.SerializeToString,
+            hone_dot_v1_dot_reward__pb2.ReverifyResponse.FromString,
             options,
             channel_credentials,
             insecure,

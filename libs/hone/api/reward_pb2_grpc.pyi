@@ -35,6 +35,10 @@ class RewardServiceStub:
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
     GradeStream: _grpc.UnaryStreamMultiCallable[_reward_pb2.GradeStreamRequest, _reward_pb2.GradeStreamResponse]
     """The same, each grade as soon as it is stored."""
+    Reverify: _grpc.UnaryUnaryMultiCallable[_reward_pb2.ReverifyRequest, _reward_pb2.ReverifyResponse]
+    """Grades stored samples of a run by another grader, and stores the grades beside the first ones. Nothing is generated:
+    a world is made again by taking the recorded actions again. A repeated call answers with the stored grades.
+    """
     RunGrader: _grpc.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]
     """Runs a grader once and stores nothing."""
     CheckReferences: _grpc.UnaryStreamMultiCallable[_reward_pb2.CheckReferencesRequest, _reward_pb2.CheckReferencesResponse]
@@ -47,6 +51,10 @@ class RewardServiceAsyncStub(RewardServiceStub):
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
     GradeStream: _aio.UnaryStreamMultiCallable[_reward_pb2.GradeStreamRequest, _reward_pb2.GradeStreamResponse]  # type: ignore[assignment]
     """The same, each grade as soon as it is stored."""
+    Reverify: _aio.UnaryUnaryMultiCallable[_reward_pb2.ReverifyRequest, _reward_pb2.ReverifyResponse]  # type: ignore[assignment]
+    """Grades stored samples of a run by another grader, and stores the grades beside the first ones. Nothing is generated:
+    a world is made again by taking the recorded actions again. A repeated call answers with the stored grades.
+    """
     RunGrader: _aio.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]  # type: ignore[assignment]
     """Runs a grader once and stores nothing."""
     CheckReferences: _aio.UnaryStreamMultiCallable[_reward_pb2.CheckReferencesRequest, _reward_pb2.CheckReferencesResponse]  # type: ignore[assignment]
@@ -68,6 +76,16 @@ class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_reward_pb2.GradeStreamResponse], _abc.AsyncIterator[_reward_pb2.GradeStreamResponse]]:
         """The same, each grade as soon as it is stored."""
+
+    @_abc_1.abstractmethod
+    def Reverify(
+        self,
+        request: _reward_pb2.ReverifyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reward_pb2.ReverifyResponse, _abc.Awaitable[_reward_pb2.ReverifyResponse]]:
+        """Grades stored samples of a run by another grader, and stores the grades beside the first ones. Nothing is generated:
+        a world is made again by taking the recorded actions again. A repeated call answers with the stored grades.
+        """
 
     @_abc_1.abstractmethod
     def RunGrader(

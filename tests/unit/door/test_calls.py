@@ -197,6 +197,7 @@ CHANGES = {
     REWARD + "Grade": ("reward.grade", reward_pb2.GradeRequest(run_id="run_1"), "run_1"),
     REWARD + "GradeStream": (
         "reward.grade_stream", reward_pb2.GradeStreamRequest(request=reward_pb2.GradeRequest(run_id="run_1")), "run_1"),
+    REWARD + "Reverify": ("reward.reverify", reward_pb2.ReverifyRequest(run_id="run_1"), "run_1"),
     LEARNER + "AppendOperations": (
         "learner.append_operations", learner_pb2.AppendOperationsRequest(model_id="mdl_1"), "mdl_1"),
 }

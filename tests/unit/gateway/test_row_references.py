@@ -132,7 +132,7 @@ class Services:
     async def _served(self, shelf: Shelf, settings: Settings, spec: Any) -> list[ReferenceFindings]:
         shelf.tenant_id = "tenant"  # type: ignore[attr-defined]
         server, pool = grpc.aio.server(), Pool(1)
-        reward = Reward(Grading(pool), cast(Ledger, None), cast(Any, None), 64)
+        reward = Reward(Grading(pool), cast(Ledger, None), cast(Any, None), cast(Any, None), 64)
         reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server)
         simulation_pb2_grpc.add_SimulationServiceServicer_to_server(Simulation(self.address, Sessions()), server)
         server.add_insecure_port(self.address)
