@@ -25,6 +25,7 @@ from hone.cli import (
     stack,
     tenants,
     value,
+    verifiers,
 )
 from hone.cli.output import Commands
 
@@ -52,6 +53,7 @@ app.add_typer(value.app, name="value", rich_help_panel="Training")
 app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
 app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
+app.add_typer(verifiers.app, name="verifier", rich_help_panel="Looking around")
 app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")

@@ -1,0 +1,54 @@
+"""`hone verifier serve` as a process in an environment with the real packages."""
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from hone.stack import ports
+from tests.servers import foreign_packages
+from tests.servers.children import Children
+
+KEY = "the key of the verify server"
+_COMMAND = "from hone.cli.main import app; app()"
+Started = Callable[..., str]
+"""Starts a server with these options, in a line of packages, and returns its address."""
+
+
+@pytest.fixture(scope="session")
+def interpreters(need: Callable[[str | None], None]) -> Mapping[str, str]:
+    """Return the interpreter of each line of packages, which are installed if they are not yet."""
+    try:
+        return {name: foreign_packages.python(name) for name in foreign_packages.LINES}
+    except foreign_packages.NotInstalled as error:
+        need(str(error))
+        raise
+
+
+@pytest.fixture(scope="module")
+def served(interpreters: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """Start servers that end with the module."""
+    with Children(tmp_path_factory.mktemp("verifiers")) as children:
+        def start(line: str, *options: str, **variables: str) -> str:
+            [port], name = ports.pick(1), f"verifier{len(list(children.directory.iterdir()))}"
+            command = [interpreters[line], "-c", _COMMAND, "verifier", "serve", *options, "--port", str(port)]
+            children.start(name, command, env={**foreign_packages.variables(), "HONE_VERIFIER_KEY": KEY, **variables})
+            children.wait(name, lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=120)
+            return f"http://127.0.0.1:{port}"
+
+        yield start
+
+
+def sent(url: str, body: Any, key: str = KEY, path: str = "/verify") -> httpx.Response:
+    """Return the answer to a request."""
+    return httpx.post(url + path, json=body, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+
+
+def script(interpreter: str, name: str, *arguments: str) -> str:
+    """Return what a module of the tests prints in an environment with the packages."""
+    made = subprocess.run([interpreter, str(foreign_packages.MODULES / f"{name}.py"), *arguments], text=True,
+                          capture_output=True, check=False, timeout=120, env=foreign_packages.variables())
+    assert made.returncode == 0, made.stderr[-3000:]
+    return made.stdout
