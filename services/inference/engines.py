@@ -83,6 +83,12 @@ class Engine(Protocol):
         Raises hone.rpc.errors.Refused.
         """
 
+    def rate(self, texts: list[list[int]]) -> list[float]:
+        """Return the rating of each of at most scoring.BATCH texts, float32, by the served version's scalar head.
+
+        Raises hone.rpc.errors.Refused.
+        """
+
     def step(self) -> list[Answer]:
         """Take over an offered version, make one token for every running sequence, and return the answers."""
 

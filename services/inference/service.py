@@ -29,7 +29,7 @@ from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
 from hone.rpc.tenancy import Caller, calling
 from hone.store.ownership import OwnedRows
-from services.inference import requests, scoring
+from services.inference import rating, requests, scoring
 from services.inference.engines import Engine
 from services.inference.grammars import Grammars
 from services.inference.loaded_models import LoadedModels
@@ -107,6 +107,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         """Score all items under one version."""
         items = scoring.read_items(request, self._limits.positions)
         async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            rating.expect_writer(engine.architecture)
             scoring.check_top_k(request.top_k, engine.architecture.vocab_size)
             scoring.check_room(items, engine.architecture.max_positions, requests.MODEL)
             for number, item in enumerate(items):
@@ -115,6 +116,17 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         for one in scored:
             _check_finite(one.logp, version_id)
         return pb.ScoreResponse(version_id=version_id, items=map(scoring.item_message, scored))
+
+    async def Rate(self, request: pb.RateRequest, context: Any) -> pb.RateResponse:
+        """Rate all texts under one version of a reward model."""
+        texts = rating.read_items(request, self._limits.positions)
+        async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            rating.check_fit(texts, engine.architecture)
+            async with self._held(engine, request.version_id) as version_id:
+                ratings = await self._rated(engine, texts)
+        if not all(map(math.isfinite, ratings)):
+            raise Refused(f"version {version_id} gives ratings that are not finite")
+        return pb.RateResponse(version_id=version_id, ratings=ratings)
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
         """List the models that are served, with their versions and counts; a tenant sees its own."""
@@ -171,6 +183,15 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
                 scored += await self._thread.call(lambda batch=batch: engine.score(  # type: ignore[misc]
                     batch, request.temperature or 1.0, request.top_k))
             return version_id, scored
+
+    async def _rated(self, engine: Engine, texts: list[list[int]]) -> list[float]:
+        """Return the rating of each text. Those of about the same length are computed together."""
+        ratings = dict[int, float]()
+        for batch in rating.batches(texts):
+            found = await self._thread.call(
+                lambda batch=batch: engine.rate([texts[place] for place in batch]))  # type: ignore[misc]
+            ratings.update(zip(batch, found, strict=True))
+        return [ratings[place] for place in range(len(texts))]
 
     @asynccontextmanager
     async def _held(self, engine: Engine, version_id: str) -> AsyncIterator[str]:
@@ -287,6 +308,7 @@ def _check_finite(logp: list[float], version_id: str) -> None:
 def _check_fit(pending: PendingRequest, model: Architecture) -> None:
     """Refuse a request that the model cannot read. Raises InvalidField."""
     request, path, vocabulary = pending.request, pending.path, model.vocab_size
+    rating.expect_writer(model, path)
     requests.check_ids(f"{path}prompt_ids", request.prompt_ids, vocabulary)
     requests.check_ids(f"{path}sampling.stop_ids", request.sampling.stop_ids, vocabulary)
     requests.check_ids(f"{path}sampling.logit_bias", [id for id, _ in request.sampling.logit_bias], vocabulary)

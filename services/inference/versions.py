@@ -78,7 +78,8 @@ class Versions:
 
     def _load(self, row: VersionRow) -> Version:
         version = self._adapted(row) if adapter.WEIGHTS in row.files else self._plain(row)
-        return version if version.probe else replace(version, probe=_computed(version))
+        rates = version.checkpoint.architecture.rates  # such a model has no log-probs to compare
+        return version if version.probe or rates else replace(version, probe=_computed(version))
 
     def _plain(self, row: VersionRow) -> Version:
         checkpoint = self._whole(row.files)

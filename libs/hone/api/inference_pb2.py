@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from hone.api import trajectory_pb2 as hone_dot_v1_dot_trajectory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hone/v1/inference.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\"\x91\x02\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x10\n\x08model_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\x12\n\nprompt_ids\x18\x04 \x03(\x05\x12\t\n\x01n\x18\x05 \x01(\x05\x12#\n\x08sampling\x18\x06 \x01(\x0b\x32\x11.hone.v1.Sampling\x12 \n\x05noise\x18\x07 \x01(\x0b\x32\x11.hone.v1.NoiseKey\x12)\n\x0ckv_on_update\x18\x08 \x01(\x0e\x32\x13.hone.v1.KvOnUpdate\x12\x13\n\x0bmin_version\x18\t \x01(\x03\x12\r\n\x05\x66irst\x18\n \x01(\x05\x12\x0f\n\x07grammar\x18\x0b \x01(\t\"P\n\x10GenerateResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x0b\x63ompletions\x18\x02 \x03(\x0b\x32\x13.hone.v1.Completion\"B\n\x15GenerateStreamRequest\x12)\n\x07request\x18\x01 \x01(\x0b\x32\x18.hone.v1.GenerateRequest\"<\n\x16GenerateStreamResponse\x12\"\n\x05\x64\x65lta\x18\x01 \x01(\x0b\x32\x13.hone.v1.Completion\"B\n\x14GenerateBatchRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.hone.v1.GenerateRequest\"E\n\x15GenerateBatchResponse\x12,\n\tresponses\x18\x01 \x03(\x0b\x32\x19.hone.v1.GenerateResponse\"{\n\x0cScoreRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\x12!\n\x05items\x18\x03 \x03(\x0b\x32\x12.hone.v1.ScoreItem\x12\x13\n\x0btemperature\x18\x04 \x01(\x02\x12\r\n\x05top_k\x18\x05 \x01(\x05\"-\n\tScoreItem\x12\x13\n\x0b\x63ontext_ids\x18\x01 \x03(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\"G\n\rScoreResponse\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\"\n\x05items\x18\x02 \x03(\x0b\x32\x13.hone.v1.ScoredItem\"N\n\nScoredItem\x12\x0c\n\x04logp\x18\x01 \x03(\x02\x12\x0f\n\x07\x65ntropy\x18\x02 \x03(\x02\x12\x0f\n\x07top_ids\x18\x03 \x03(\x05\x12\x10\n\x08top_logp\x18\x04 \x03(\x02\"\x15\n\x13ListVersionsRequest\"O\n\x14ListVersionsResponse\x12\x11\n\tengine_id\x18\x01 \x01(\t\x12$\n\x06models\x18\x02 \x03(\x0b\x32\x14.hone.v1.LoadedModel\"\xca\x01\n\x0bLoadedModel\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\x12\x16\n\x0erefused_reason\x18\x03 \x01(\t\x12\x19\n\x11running_sequences\x18\x04 \x01(\x05\x12\x19\n\x11waiting_sequences\x18\x05 \x01(\x05\x12\x18\n\x10generated_tokens\x18\x06 \x01(\x03\x12\x19\n\x11generated_samples\x18\x07 \x01(\x03\x12\x12\n\ncomputed_s\x18\x08 \x01(\x01\":\n\x12LoadVersionRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\")\n\x13LoadVersionResponse\x12\x12\n\nversion_id\x18\x01 \x01(\t\" \n\x0cPauseRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"\x0f\n\rPauseResponse\"!\n\rResumeRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"\x10\n\x0eResumeResponse\"\"\n\x0c\x41\x62ortRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\" \n\rAbortResponse\x12\x0f\n\x07\x61\x62orted\x18\x01 \x01(\x05*]\n\nKvOnUpdate\x12\x1c\n\x18KV_ON_UPDATE_UNSPECIFIED\x10\x00\x12\x15\n\x11KV_ON_UPDATE_KEEP\x10\x01\x12\x1a\n\x16KV_ON_UPDATE_RECOMPUTE\x10\x02\x32\xf4\x04\n\x10InferenceService\x12?\n\x08Generate\x12\x18.hone.v1.GenerateRequest\x1a\x19.hone.v1.GenerateResponse\x12S\n\x0eGenerateStream\x12\x1e.hone.v1.GenerateStreamRequest\x1a\x1f.hone.v1.GenerateStreamResponse0\x01\x12P\n\rGenerateBatch\x12\x1d.hone.v1.GenerateBatchRequest\x1a\x1e.hone.v1.GenerateBatchResponse0\x01\x12\x36\n\x05Score\x12\x15.hone.v1.ScoreRequest\x1a\x16.hone.v1.ScoreResponse\x12K\n\x0cListVersions\x12\x1c.hone.v1.ListVersionsRequest\x1a\x1d.hone.v1.ListVersionsResponse\x12H\n\x0bLoadVersion\x12\x1b.hone.v1.LoadVersionRequest\x1a\x1c.hone.v1.LoadVersionResponse\x12\x36\n\x05Pause\x12\x15.hone.v1.PauseRequest\x1a\x16.hone.v1.PauseResponse\x12\x39\n\x06Resume\x12\x16.hone.v1.ResumeRequest\x1a\x17.hone.v1.ResumeResponse\x12\x36\n\x05\x41\x62ort\x12\x15.hone.v1.AbortRequest\x1a\x16.hone.v1.AbortResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hone/v1/inference.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\"\x91\x02\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x10\n\x08model_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\x12\n\nprompt_ids\x18\x04 \x03(\x05\x12\t\n\x01n\x18\x05 \x01(\x05\x12#\n\x08sampling\x18\x06 \x01(\x0b\x32\x11.hone.v1.Sampling\x12 \n\x05noise\x18\x07 \x01(\x0b\x32\x11.hone.v1.NoiseKey\x12)\n\x0ckv_on_update\x18\x08 \x01(\x0e\x32\x13.hone.v1.KvOnUpdate\x12\x13\n\x0bmin_version\x18\t \x01(\x03\x12\r\n\x05\x66irst\x18\n \x01(\x05\x12\x0f\n\x07grammar\x18\x0b \x01(\t\"P\n\x10GenerateResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x0b\x63ompletions\x18\x02 \x03(\x0b\x32\x13.hone.v1.Completion\"B\n\x15GenerateStreamRequest\x12)\n\x07request\x18\x01 \x01(\x0b\x32\x18.hone.v1.GenerateRequest\"<\n\x16GenerateStreamResponse\x12\"\n\x05\x64\x65lta\x18\x01 \x01(\x0b\x32\x13.hone.v1.Completion\"B\n\x14GenerateBatchRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.hone.v1.GenerateRequest\"E\n\x15GenerateBatchResponse\x12,\n\tresponses\x18\x01 \x03(\x0b\x32\x19.hone.v1.GenerateResponse\"{\n\x0cScoreRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\x12!\n\x05items\x18\x03 \x03(\x0b\x32\x12.hone.v1.ScoreItem\x12\x13\n\x0btemperature\x18\x04 \x01(\x02\x12\r\n\x05top_k\x18\x05 \x01(\x05\"-\n\tScoreItem\x12\x13\n\x0b\x63ontext_ids\x18\x01 \x03(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\"G\n\rScoreResponse\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\"\n\x05items\x18\x02 \x03(\x0b\x32\x13.hone.v1.ScoredItem\"N\n\nScoredItem\x12\x0c\n\x04logp\x18\x01 \x03(\x02\x12\x0f\n\x07\x65ntropy\x18\x02 \x03(\x02\x12\x0f\n\x07top_ids\x18\x03 \x03(\x05\x12\x10\n\x08top_logp\x18\x04 \x03(\x02\"U\n\x0bRateRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\x12 \n\x05items\x18\x03 \x03(\x0b\x32\x11.hone.v1.RateItem\"\x17\n\x08RateItem\x12\x0b\n\x03ids\x18\x01 \x03(\x05\"3\n\x0cRateResponse\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\x0f\n\x07ratings\x18\x02 \x03(\x02\"\x15\n\x13ListVersionsRequest\"O\n\x14ListVersionsResponse\x12\x11\n\tengine_id\x18\x01 \x01(\t\x12$\n\x06models\x18\x02 \x03(\x0b\x32\x14.hone.v1.LoadedModel\"\xca\x01\n\x0bLoadedModel\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\x12\x16\n\x0erefused_reason\x18\x03 \x01(\t\x12\x19\n\x11running_sequences\x18\x04 \x01(\x05\x12\x19\n\x11waiting_sequences\x18\x05 \x01(\x05\x12\x18\n\x10generated_tokens\x18\x06 \x01(\x03\x12\x19\n\x11generated_samples\x18\x07 \x01(\x03\x12\x12\n\ncomputed_s\x18\x08 \x01(\x01\":\n\x12LoadVersionRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x12\n\nversion_id\x18\x02 \x01(\t\")\n\x13LoadVersionResponse\x12\x12\n\nversion_id\x18\x01 \x01(\t\" \n\x0cPauseRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"\x0f\n\rPauseResponse\"!\n\rResumeRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"\x10\n\x0eResumeResponse\"\"\n\x0c\x41\x62ortRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\" \n\rAbortResponse\x12\x0f\n\x07\x61\x62orted\x18\x01 \x01(\x05*]\n\nKvOnUpdate\x12\x1c\n\x18KV_ON_UPDATE_UNSPECIFIED\x10\x00\x12\x15\n\x11KV_ON_UPDATE_KEEP\x10\x01\x12\x1a\n\x16KV_ON_UPDATE_RECOMPUTE\x10\x02\x32\xa9\x05\n\x10InferenceService\x12?\n\x08Generate\x12\x18.hone.v1.GenerateRequest\x1a\x19.hone.v1.GenerateResponse\x12S\n\x0eGenerateStream\x12\x1e.hone.v1.GenerateStreamRequest\x1a\x1f.hone.v1.GenerateStreamResponse0\x01\x12P\n\rGenerateBatch\x12\x1d.hone.v1.GenerateBatchRequest\x1a\x1e.hone.v1.GenerateBatchResponse0\x01\x12\x36\n\x05Score\x12\x15.hone.v1.ScoreRequest\x1a\x16.hone.v1.ScoreResponse\x12\x33\n\x04Rate\x12\x14.hone.v1.RateRequest\x1a\x15.hone.v1.RateResponse\x12K\n\x0cListVersions\x12\x1c.hone.v1.ListVersionsRequest\x1a\x1d.hone.v1.ListVersionsResponse\x12H\n\x0bLoadVersion\x12\x1b.hone.v1.LoadVersionRequest\x1a\x1c.hone.v1.LoadVersionResponse\x12\x36\n\x05Pause\x12\x15.hone.v1.PauseRequest\x1a\x16.hone.v1.PauseResponse\x12\x39\n\x06Resume\x12\x16.hone.v1.ResumeRequest\x1a\x17.hone.v1.ResumeResponse\x12\x36\n\x05\x41\x62ort\x12\x15.hone.v1.AbortRequest\x1a\x16.hone.v1.AbortResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.inference_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_KVONUPDATE']._serialized_start=1600
-  _globals['_KVONUPDATE']._serialized_end=1693
+  _globals['_KVONUPDATE']._serialized_start=1765
+  _globals['_KVONUPDATE']._serialized_end=1858
   _globals['_GENERATEREQUEST']._serialized_start=63
   _globals['_GENERATEREQUEST']._serialized_end=336
   _globals['_GENERATERESPONSE']._serialized_start=338
@@ -54,28 +54,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCORERESPONSE']._serialized_end=932
   _globals['_SCOREDITEM']._serialized_start=934
   _globals['_SCOREDITEM']._serialized_end=1012
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=1014
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=1035
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1037
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1116
-  _globals['_LOADEDMODEL']._serialized_start=1119
-  _globals['_LOADEDMODEL']._serialized_end=1321
-  _globals['_LOADVERSIONREQUEST']._serialized_start=1323
-  _globals['_LOADVERSIONREQUEST']._serialized_end=1381
-  _globals['_LOADVERSIONRESPONSE']._serialized_start=1383
-  _globals['_LOADVERSIONRESPONSE']._serialized_end=1424
-  _globals['_PAUSEREQUEST']._serialized_start=1426
-  _globals['_PAUSEREQUEST']._serialized_end=1458
-  _globals['_PAUSERESPONSE']._serialized_start=1460
-  _globals['_PAUSERESPONSE']._serialized_end=1475
-  _globals['_RESUMEREQUEST']._serialized_start=1477
-  _globals['_RESUMEREQUEST']._serialized_end=1510
-  _globals['_RESUMERESPONSE']._serialized_start=1512
-  _globals['_RESUMERESPONSE']._serialized_end=1528
-  _globals['_ABORTREQUEST']._serialized_start=1530
-  _globals['_ABORTREQUEST']._serialized_end=1564
-  _globals['_ABORTRESPONSE']._serialized_start=1566
-  _globals['_ABORTRESPONSE']._serialized_end=1598
-  _globals['_INFERENCESERVICE']._serialized_start=1696
-  _globals['_INFERENCESERVICE']._serialized_end=2324
+  _globals['_RATEREQUEST']._serialized_start=1014
+  _globals['_RATEREQUEST']._serialized_end=1099
+  _globals['_RATEITEM']._serialized_start=1101
+  _globals['_RATEITEM']._serialized_end=1124
+  _globals['_RATERESPONSE']._serialized_start=1126
+  _globals['_RATERESPONSE']._serialized_end=1177
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=1179
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=1200
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1202
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1281
+  _globals['_LOADEDMODEL']._serialized_start=1284
+  _globals['_LOADEDMODEL']._serialized_end=1486
+  _globals['_LOADVERSIONREQUEST']._serialized_start=1488
+  _globals['_LOADVERSIONREQUEST']._serialized_end=1546
+  _globals['_LOADVERSIONRESPONSE']._serialized_start=1548
+  _globals['_LOADVERSIONRESPONSE']._serialized_end=1589
+  _globals['_PAUSEREQUEST']._serialized_start=1591
+  _globals['_PAUSEREQUEST']._serialized_end=1623
+  _globals['_PAUSERESPONSE']._serialized_start=1625
+  _globals['_PAUSERESPONSE']._serialized_end=1640
+  _globals['_RESUMEREQUEST']._serialized_start=1642
+  _globals['_RESUMEREQUEST']._serialized_end=1675
+  _globals['_RESUMERESPONSE']._serialized_start=1677
+  _globals['_RESUMERESPONSE']._serialized_end=1693
+  _globals['_ABORTREQUEST']._serialized_start=1695
+  _globals['_ABORTREQUEST']._serialized_end=1729
+  _globals['_ABORTRESPONSE']._serialized_start=1731
+  _globals['_ABORTRESPONSE']._serialized_end=1763
+  _globals['_INFERENCESERVICE']._serialized_start=1861
+  _globals['_INFERENCESERVICE']._serialized_end=2542
 # @@protoc_insertion_point(module_scope)

@@ -117,6 +117,30 @@ class ScoredItem(_message.Message):
     top_logp: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, logp: _Optional[_Iterable[float]] = ..., entropy: _Optional[_Iterable[float]] = ..., top_ids: _Optional[_Iterable[int]] = ..., top_logp: _Optional[_Iterable[float]] = ...) -> None: ...
 
+class RateRequest(_message.Message):
+    __slots__ = ("model_id", "version_id", "items")
+    MODEL_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    model_id: str
+    version_id: str
+    items: _containers.RepeatedCompositeFieldContainer[RateItem]
+    def __init__(self, model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[RateItem, _Mapping]]] = ...) -> None: ...
+
+class RateItem(_message.Message):
+    __slots__ = ("ids",)
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class RateResponse(_message.Message):
+    __slots__ = ("version_id", "ratings")
+    VERSION_ID_FIELD_NUMBER: _ClassVar[int]
+    RATINGS_FIELD_NUMBER: _ClassVar[int]
+    version_id: str
+    ratings: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, version_id: _Optional[str] = ..., ratings: _Optional[_Iterable[float]] = ...) -> None: ...
+
 class ListVersionsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

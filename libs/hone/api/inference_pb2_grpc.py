@@ -54,6 +54,11 @@ class InferenceServiceStub:
                 request_serializer=hone_dot_v1_dot_inference__pb2.ScoreRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_inference__pb2.ScoreResponse.FromString,
                 _registered_method=True)
+        self.Rate = channel.unary_unary(
+                '/hone.v1.InferenceService/Rate',
+                request_serializer=hone_dot_v1_dot_inference__pb2.RateRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_inference__pb2.RateResponse.FromString,
+                _registered_method=True)
         self.ListVersions = channel.unary_unary(
                 '/hone.v1.InferenceService/ListVersions',
                 request_serializer=hone_dot_v1_dot_inference__pb2.ListVersionsRequest.SerializeToString,
@@ -107,6 +112,13 @@ class InferenceServiceServicer:
 
     def Score(self, request, context):
         """Log-probs of given ids after given contexts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Rate(self, request, context):
+        """One number for each text, by the scalar head of a reward model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -168,6 +180,11 @@ def add_InferenceServiceServicer_to_server(servicer, server):
                     servicer.Score,
                     request_deserializer=hone_dot_v1_dot_inference__pb2.ScoreRequest.FromString,
                     response_serializer=hone_dot_v1_dot_inference__pb2.ScoreResponse.SerializeToString,
+            ),
+            'Rate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rate,
+                    request_deserializer=hone_dot_v1_dot_inference__pb2.RateRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_inference__pb2.RateResponse.SerializeToString,
             ),
             'ListVersions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListVersions,
@@ -303,6 +320,33 @@ class InferenceService:
             '/hone.v1.InferenceService/Score',
             hone_dot_v1_dot_inference__pb2.ScoreRequest.SerializeToString,
             hone_dot_v1_dot_inference__pb2.ScoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.InferenceService/Rate',
+            hone_dot_v1_dot_inference__pb2.RateRequest.SerializeToString,
+            hone_dot_v1_dot_inference__pb2.RateResponse.FromString,
             options,
             channel_credentials,
             insecure,

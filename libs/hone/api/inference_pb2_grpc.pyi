@@ -39,6 +39,8 @@ class InferenceServiceStub:
     """Many requests at once, answered in any order: those that end at about the same time by one message."""
     Score: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]
     """Log-probs of given ids after given contexts."""
+    Rate: _grpc.UnaryUnaryMultiCallable[_inference_pb2.RateRequest, _inference_pb2.RateResponse]
+    """One number for each text, by the scalar head of a reward model."""
     ListVersions: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]
     """Lists the loaded models with their versions, and the refused versions."""
     LoadVersion: _grpc.UnaryUnaryMultiCallable[_inference_pb2.LoadVersionRequest, _inference_pb2.LoadVersionResponse]
@@ -60,6 +62,8 @@ class InferenceServiceAsyncStub(InferenceServiceStub):
     """Many requests at once, answered in any order: those that end at about the same time by one message."""
     Score: _aio.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]  # type: ignore[assignment]
     """Log-probs of given ids after given contexts."""
+    Rate: _aio.UnaryUnaryMultiCallable[_inference_pb2.RateRequest, _inference_pb2.RateResponse]  # type: ignore[assignment]
+    """One number for each text, by the scalar head of a reward model."""
     ListVersions: _aio.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]  # type: ignore[assignment]
     """Lists the loaded models with their versions, and the refused versions."""
     LoadVersion: _aio.UnaryUnaryMultiCallable[_inference_pb2.LoadVersionRequest, _inference_pb2.LoadVersionResponse]  # type: ignore[assignment]
@@ -102,6 +106,14 @@ class InferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_inference_pb2.ScoreResponse, _abc.Awaitable[_inference_pb2.ScoreResponse]]:
         """Log-probs of given ids after given contexts."""
+
+    @_abc_1.abstractmethod
+    def Rate(
+        self,
+        request: _inference_pb2.RateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_inference_pb2.RateResponse, _abc.Awaitable[_inference_pb2.RateResponse]]:
+        """One number for each text, by the scalar head of a reward model."""
 
     @_abc_1.abstractmethod
     def ListVersions(

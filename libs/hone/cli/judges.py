@@ -21,11 +21,12 @@ SecretName = Annotated[str, typer.Argument(help="Name of the secret; judges call
 @app.command("set")
 def put(
     name: Name,
-    url: Annotated[str, typer.Argument(help="Address before /chat/completions, usually with /v1; or before /verify.")],
+    url: Annotated[str, typer.Argument(help="Address before /chat/completions, usually with /v1; or before /verify, or "
+                                       "/pooling.")],
     model: Annotated[str, typer.Argument(help="Model, as the endpoint names it; none of a verify server.")] = "",
     secret: Annotated[str | None, typer.Option(help="Name of the secret with the endpoint's key.")] = None,
-    protocol: Annotated[Literal["chat", "verify"], typer.Option(
-        help="What it speaks: OpenAI's chat completions, or NeMo Gym's /verify.")] = "chat",
+    protocol: Annotated[Literal["chat", "verify", "pooling"], typer.Option(
+        help="What it speaks: OpenAI's chat completions, NeMo Gym's /verify, or vLLM's /pooling.")] = "chat",
     term: Annotated[list[str] | None, typer.Option(
         metavar="NAME=VALUE", help="A limit or a price, such as per_minute=60; repeat it for more.")] = None,
     json: Json = False,

@@ -15,7 +15,8 @@ SECRET_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 def _web_address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("expected http:// or https://, a host, and the path before /chat/completions or /verify")
+        raise ValueError("expected http:// or https://, a host, and the path before /chat/completions, /verify or "
+                         "/pooling")
     if parts.username or parts.password:
         raise ValueError("expected an address without a password: name a secret instead")
     return url.rstrip("/")
@@ -26,9 +27,9 @@ class JudgeTerms(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    protocol: Literal["chat", "verify"] = Field(
-        "chat", description="What the endpoint speaks: OpenAI's chat completions, or NeMo Gym's /verify, which graders "
-        "of the type verify_server ask.")
+    protocol: Literal["chat", "verify", "pooling"] = Field(
+        "chat", description="What the endpoint speaks: OpenAI's chat completions, NeMo Gym's /verify, which graders "
+        "of the type verify_server ask, or vLLM's /pooling with a reward model, which those of reward_model ask.")
     timeout_s: float = Field(60.0, gt=0, le=600, description="Seconds that an attempt may take.")
     attempts: int = Field(
         3, ge=1, le=10, description="Attempts at a question that the endpoint answers with 408, 409, 425, 429 or 5xx, "
@@ -53,7 +54,7 @@ class WantedJudge(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     url: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_web_address)] = Field(
-        description="Address before /chat/completions, usually with /v1 at its end; or before /verify.")
+        description="Address before /chat/completions, usually with /v1 at its end; or before /verify or /pooling.")
     model: Annotated[str, StringConstraints(max_length=300)] = Field(
         "", description="Model, as the endpoint names it. Of a verify server: a word of yours for its version; another "
         "word makes it answer anew what it answered before.")

@@ -11,6 +11,8 @@ REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/mean": Metric("Mean reward", "", "Mean score of the step's samples, before rewards are processed."),
     "reward/between": Metric("Rewards in between", "share", "Samples that are neither fully right nor fully wrong."),
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score because of a fault of the service."),
+    "reward/length_correlation": Metric(
+        "Reward and length", "", "Correlation of scores with tokens of answers; none where one of them does not vary."),
     "eval/{series}": Metric(
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
     "eval/{series}/{component}": Metric(

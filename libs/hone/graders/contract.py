@@ -143,6 +143,7 @@ class Needs(StrEnum):
 
     JUDGE = "judge"  # a model that answers
     VERIFIER = "verifier"  # a server of others that gives a reward
+    RATER = "rater"  # a reward model: a number for a text
     SANDBOX = "sandbox"  # a process for programs that nobody trusts
     WORLD = "world"  # the environment in its last state, to be looked at with tools
 

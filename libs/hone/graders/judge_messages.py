@@ -120,6 +120,12 @@ def asked(
     return [{"role": "system", "content": words}, *found]
 
 
+def asked_plainly(messages: Sequence[Message], item: Item, answer: str) -> list[dict[str, Any]]:
+    """Return messages without instructions and marks: as a reward model reads a conversation. Raises as `asked`."""
+    return [{"role": "system" if message.role == "developer" else message.role,
+             "content": _content(message.content, item, answer, None)} for message in messages]
+
+
 def _marks(answer: str) -> tuple[str, str]:
     """Return two marks. They follow from the answer, so that an equal question stays equal, and cannot be in it."""
     digest = hashlib.sha256(b"judged\0" + answer.encode(errors="surrogatepass")).hexdigest()[:16]

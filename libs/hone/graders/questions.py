@@ -30,12 +30,20 @@ class Submission:
     body: Mapping[str, Any]
 
 
-Asked = Question | Submission
+@dataclass(frozen=True)
+class Rating:
+    """A conversation whose last message a reward model rates."""
+
+    judge: str  # name of a judge of the tenant, or of a reward model of the tenant's
+    messages: Sequence[Mapping[str, Any]]
+
+
+Asked = Question | Submission | Rating
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a judge answered. Of a verify server `text` is JSON, without what it was sent."""
+    """What a judge answered. Of a verify server `text` is JSON, without what it was sent; a rating is a number."""
 
     text: str
     model: str  # that answered, with its version where it has one

@@ -19,6 +19,14 @@ FAMILIES: dict[str, dict[str, bool]] = {
 }
 """Supported values of `architectures`, with the differences between the families."""
 
+HEAD = "score.weight"
+"""The tensor of a scalar head in a Hugging Face checkpoint."""
+OWN_HEAD = "value_head.weight"
+"""The same of a critic that Hone trained."""
+RATERS: dict[str, str] = {
+    family.removesuffix("ForCausalLM") + "ForSequenceClassification": family for family in FAMILIES}
+"""Supported reward models: decoders with a scalar head. Each with the family whose decoder it has."""
+
 _MODEL_TYPES = {family: family.removesuffix("ForCausalLM").lower() for family in FAMILIES}
 _DEFAULTS: dict[str, dict[str, int]] = {
     "Qwen3ForCausalLM": {"head_dim": 128, "num_key_value_heads": 32, "max_position_embeddings": 32768},
@@ -54,6 +62,17 @@ class Architecture:
     qk_norm: bool
     qkv_bias: bool
     max_positions: int
+    rates: bool = False  # a scalar head instead of the output projection: one number for a text, and no next token
+
+    @property
+    def name(self) -> str:
+        """Its name in a config.json."""
+        return self.family.replace("ForCausalLM", "ForSequenceClassification") if self.rates else self.family
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that the last state of a text becomes: one for each id, or the rating."""
+        return 1 if self.rates else self.vocab_size
 
     @property
     def queries(self) -> int:
@@ -72,7 +91,9 @@ class Architecture:
             for name, shape in self._layer_shapes().items():
                 shapes[f"model.layers.{layer}.{name}"] = shape
         shapes["model.norm.weight"] = (self.hidden,)
-        if not self.tied:
+        if self.rates:
+            shapes[HEAD] = (1, self.hidden)
+        elif not self.tied:
             shapes["lm_head.weight"] = (self.vocab_size, self.hidden)
         return shapes
 
@@ -99,10 +120,12 @@ class Architecture:
 def parse(config: Mapping[str, Any]) -> Architecture:
     """Return the architecture that `config`, the object in config.json, describes.
 
+    That of a reward model has `rates`.
+
     Raises Unsupported with the field's name if the model is of another family, needs a feature that Hone lacks
     (sliding windows, other scalings of rotary positions, experts, quantized weights), or has a value that no model has.
     """
-    family = _family(config)
+    family, rates = _family(config)
     for path, value in _not_finite(config):
         raise Unsupported(path, value, "a finite number")
     for field, allowed in _FIXED.items():
@@ -118,19 +141,25 @@ def parse(config: Mapping[str, Any]) -> Architecture:
         layers=_count(config, family, "num_hidden_layers"), heads=heads, kv_heads=kv_heads,
         head_dim=_head_dim(config, family, hidden, heads), ffn=_count(config, family, "intermediate_size"),
         rope=ropes.parse(config), norm_eps=number("rms_norm_eps", config.get("rms_norm_eps", 1e-6), *_NORM_EPS),
-        tied=_tied(config), max_positions=_count(config, family, "max_position_embeddings"), **FAMILIES[family],
+        tied=_tied(config), rates=rates, max_positions=_count(config, family, "max_position_embeddings"),
+        **FAMILIES[family],
     )
 
 
-def _family(config: Mapping[str, Any]) -> str:
+def _family(config: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the family of the decoder, and whether it has a scalar head."""
     families = config.get("architectures") or []
-    if len(families) != 1 or families[0] not in FAMILIES:
-        raise Unsupported("architectures", families, f"one of {', '.join(FAMILIES)}")
-    family = str(families[0])
+    if len(families) != 1 or families[0] not in {*FAMILIES, *RATERS}:
+        raise Unsupported("architectures", families, f"one of {', '.join((*FAMILIES, *RATERS))}")
+    rates, family = families[0] in RATERS, RATERS.get(families[0], str(families[0]))
+    labels = config.get("id2label")
+    count = len(labels) if isinstance(labels, Mapping) else config.get("num_labels", 2)
+    if rates and count != 1:
+        raise Unsupported("num_labels", count, "1: a reward model gives one number")
     if config.get("model_type") != _MODEL_TYPES[family]:
         raise Unsupported("model_type", config.get("model_type"),
-                          f"{_MODEL_TYPES[family]!r}, the type of architectures ({family})")
-    return family
+                          f"{_MODEL_TYPES[family]!r}, the type of architectures ({families[0]})")
+    return family, rates
 
 
 def _not_finite(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

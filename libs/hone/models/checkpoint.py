@@ -47,8 +47,9 @@ class Checkpoint:
             return cls.from_files(rest).adapted(files)
         names = _weight_files(files)
         found = {name: shape for file in names for name, shape in checkpoint_header.shapes(files[file], file).items()}
-        checkpoint_header.check(parsed, found)
-        tensors = {name: tensor for file in names for name, tensor in read_weights(files[file]).items()}
+        checkpoint_header.check(parsed, checkpoint_header.named(parsed, found))
+        tensors = checkpoint_header.named(parsed, {
+            name: tensor for file in names for name, tensor in read_weights(files[file]).items()})
         rest = {name: data for name, data in files.items() if name not in {*names, _INDEX}}
         return cls(config, {name: tensors[name] for name in parsed.shapes()}, rest)
 

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from hone.models.architecture import Architecture
+from hone.models.architecture import HEAD, OWN_HEAD, Architecture
+
+T = TypeVar("T")
 
 
 class Shaped(Protocol):
@@ -61,6 +63,11 @@ def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> N
     for name in found:
         if name not in expected and not _ignored(architecture, name):
             raise BadCheckpoint(name, "a tensor of this name", f"only those of {architecture.family}")
+
+
+def named(architecture: Architecture, tensors: Mapping[str, T]) -> dict[str, T]:
+    """Return tensors by the names of a Hugging Face checkpoint: the head of a critic of ours has its own name."""
+    return {HEAD if architecture.rates and name == OWN_HEAD else name: tensor for name, tensor in tensors.items()}
 
 
 def compare(file: str, tensors: Mapping[str, Shaped], expected: Mapping[str, tuple[int, ...]]) -> None:

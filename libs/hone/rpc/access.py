@@ -34,6 +34,7 @@ RULES: dict[str, Rule] = {
     _INFERENCE + "GenerateStream": Rule("run", model="request.model_id", spends=True),
     _INFERENCE + "GenerateBatch": Rule("run", model="requests.model_id", spends=True),
     _INFERENCE + "Score": Rule("run", model="model_id", spends=True),
+    _INFERENCE + "Rate": Rule("run", model="model_id", spends=True),
     _INFERENCE + "ListVersions": Rule("read", checks="lists models of the tenant"),
     _INFERENCE + "LoadVersion": _ENGINE_STATE,
     _INFERENCE + "Pause": _ENGINE_STATE,

@@ -93,6 +93,7 @@ _MEASURES: dict[str, Callable[[Any, Any, bool], dict[str, float]]] = {
     "GenerateStream": lambda request, response, first: _generated([request.request], [response.delta], first),
     "GenerateBatch": _of_batch,
     "Score": lambda request, _, __: _scored(request.items),
+    "Rate": lambda request, _, __: {"scored_tokens": float(sum(len(one.ids) for one in request.items))},
     "RunGrader": lambda _, response, __: {"grades": 1.0, "grading_s": response.grade.cost_ms / 1000},
     "CheckReferences": lambda _, response, __: {"grades": float(len(response.places))} if response.places else {},
 }

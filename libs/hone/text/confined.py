@@ -88,6 +88,10 @@ class ConfinedTokenizer(ModelText):
         prompt, completion = self._ask([*messages, answer], "answer_ids", messages, answer, tools)
         return list(prompt), list(completion)
 
+    def rated_ids(self, messages: Sequence[Message], answer: Message) -> tuple[list[int], list[int]]:
+        before, rest = self._ask([*messages, answer], "rated_ids", messages, answer)
+        return list(before), list(rest)
+
     def own_space(self, asked: Sequence[Message], text: str, tools: Tools = ()) -> str:
         if not text.startswith(" ") or not self._facts.templated:
             return text

@@ -130,6 +130,13 @@ class ModelText(ABC):
         """
 
     @abstractmethod
+    def rated_ids(self, messages: Sequence[Message], answer: Message) -> tuple[list[int], list[int]]:
+        """Return the ids of a whole conversation, those before its last answer and those from there on.
+
+        They are rendered together, and nothing more is asked for, as reward models read a text. Raises TokenizerError.
+        """
+
+    @abstractmethod
     def own_space(self, asked: Sequence[Message], text: str, tools: Tools = ()) -> str:
         """Return an answer without the space at its begin, where the template itself writes one before answers."""
 

@@ -60,7 +60,7 @@ class Renderer:
         if bare == text or self._template is None:
             return text
         prompt = self.prompt(asked, tools)
-        whole = self._whole(asked, {"role": "assistant", "content": bare}, tools)
+        whole = self.whole(asked, {"role": "assistant", "content": bare}, tools)
         return bare if whole.startswith(prompt + self.own.text(text.rstrip())) else text
 
     def training(self, messages: Sequence[Message], answer: Message, tools: Tools = ()) -> tuple[str, str]:
@@ -69,7 +69,7 @@ class Renderer:
         What the prompt began is not in the answer again. An answer without reasoning follows a prompt that opens none.
         """
         prompt = self.prompt(messages, tools)
-        whole = self._whole(messages, answer, tools)
+        whole = self.whole(messages, answer, tools)
         if whole.startswith(prompt) and _holds(whole[len(prompt):], self.own.text(content_text(answer))):
             return prompt, self._closed(whole[len(prompt):])
         if answer.get("tool_calls"):
@@ -80,7 +80,8 @@ class Renderer:
             return unopened, self._closed(whole[len(unopened):])
         return prompt, _after_mark(text, prompt, mark) + self._end
 
-    def _whole(self, messages: Sequence[Message], answer: Message, tools: Tools) -> str:
+    def whole(self, messages: Sequence[Message], answer: Message, tools: Tools = ()) -> str:
+        """Return the text of a conversation with its answer, and with what the template writes behind it."""
         together = ([*messages[:-1], {**answer, "content": content_text(messages[-1]) + content_text(answer)}]
                     if continues(messages) else [*messages, answer])
         self._check(together, tools)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from hone.text import abilities, ends, template
@@ -91,6 +92,12 @@ class Tokenizer(ModelText):
         ids = whole[len(prompt_ids):] if whole[:len(prompt_ids)] == prompt_ids else (
             self._vocabulary.rest(prompt, completion))
         return prompt_ids, ids if ids and ids[-1] in self.stop_ids else [*ids, self.facts.eos_id]
+
+    def rated_ids(self, messages: Sequence[Message], answer: Message) -> tuple[list[int], list[int]]:
+        whole = self._encoded(self._renderer.whole(messages, answer))
+        before = self._encoded(self._renderer.prompt(messages))
+        count = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(whole, before, strict=False))))
+        return whole[:count], whole[count:]
 
     def own_space(self, asked: Sequence[Message], text: str, tools: Tools = ()) -> str:
         return self._renderer.own_space(asked, text, tools)

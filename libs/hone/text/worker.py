@@ -44,7 +44,8 @@ def main() -> None:
 
 _METHODS: Mapping[str, Callable[..., Any]] = {
     "prompt_ids": Tokenizer.prompt_ids, "next_prompt_ids": Tokenizer.next_prompt_ids,
-    "answer_ids": Tokenizer.answer_ids, "own_space": Tokenizer.own_space, "encode": Tokenizer.encode,
+    "answer_ids": Tokenizer.answer_ids, "rated_ids": Tokenizer.rated_ids, "own_space": Tokenizer.own_space,
+    "encode": Tokenizer.encode,
 }
 
 

@@ -91,7 +91,7 @@ class _JudgeForm:
             with ui.element("div").classes("filters"):
                 self._name, self._url, self._model = (
                     ui.input(label).props("outlined dense").classes(size) for label, size in (
-                        ("Name", ""), ("Address before /chat… or /verify", "search"), ("Model there", "")))
+                        ("Name", ""), ("Address before the path", "search"), ("Model there", "")))
                 self._secret = ui.select([_NONE], value=_NONE, label="Secret").props("outlined dense")
             with ui.expansion("Terms: limits, prices, and how it is asked").props("dense").classes("terms"), \
                     ui.element("div").classes("filters"):

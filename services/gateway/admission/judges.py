@@ -5,6 +5,7 @@ sampled.
 from collections.abc import Iterator
 
 from hone.graders.contract import Needs
+from hone.models.architecture import RATERS
 from hone.resolution import graders
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
@@ -13,7 +14,8 @@ from services.gateway.admission import task_rows
 from services.gateway.openai import names
 from services.gateway.openai.refusals import ModelNotFound
 
-_NAMED_BY = {Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify")}
+_NAMED_BY = {Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify"),
+             Needs.RATER: ("model", "pooling")}
 """The parameter of a grader that names whom it needs, and what that one has to speak."""
 
 
@@ -43,7 +45,11 @@ async def _problem(transaction: AsyncTransaction, at: str, name: str, protocol: 
     if protocol == "verify":
         return Problem(at, found(name), "the name of a verify server (`hone judges set NAME URL --protocol verify`)")
     try:
-        await names.locate(transaction, name)
+        located = await names.locate(transaction, name)
     except ModelNotFound:
         return Problem(at, found(name), "the name of a judge (`hone judges list`) or of a model of yours")
-    return None
+    rates = located.run is None and located.row["origin"].get("architecture") in RATERS
+    if rates == (protocol == "pooling"):
+        return None
+    kinds = "a reward model", "a model that writes text"
+    return Problem(at, f"{name}, {kinds[not rates]}", kinds[rates])

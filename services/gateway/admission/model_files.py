@@ -84,7 +84,7 @@ def inspect(directory: Folder) -> ModelFiles:
         config = _json_file(directory, "config.json")
         parsed = _architecture(config)
         weights = _weight_files(directory, present)
-        tensors = _tensors(directory, weights)
+        tensors = checkpoint_header.named(parsed, _tensors(directory, weights))
         checkpoint_header.check(parsed, {name: tensor.shape for name, tensor in tensors.items()})
         text = _text(directory, present, parsed)
         names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
@@ -238,5 +238,5 @@ def _text(directory: Folder, present: set[str], parsed: Architecture) -> dict[st
 def _facts(parsed: Architecture, tensors: dict[str, StoredTensor], text: dict[str, Any]) -> ModelFacts:
     dtypes = Counter(DTYPES[tensor.dtype] for tensor in tensors.values())
     return ModelFacts(
-        architecture=parsed.family, parameters=sum(math.prod(shape) for shape in parsed.shapes().values()),
+        architecture=parsed.name, parameters=sum(math.prod(shape) for shape in parsed.shapes().values()),
         dtype=dtypes.most_common(1)[0][0], vocab_size=parsed.vocab_size, max_positions=parsed.max_positions, text=text)

@@ -9,6 +9,7 @@ from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
 from hone.environments import ENVIRONMENTS
 from hone.graders import specs, templates
+from hone.models.architecture import RATERS
 from hone.resolution.sources import Source
 from hone.spec.problems import Invalid, Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
@@ -272,6 +273,8 @@ async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base |
     row = await transaction.one("artifacts.named", kind="base_model", name=name)
     if row is None:
         return Problem(at, found(name), "a registered model, a version or a run (`hone models list`)")
+    if row["manifest"].get("architecture") in RATERS:
+        return Problem(at, f"{name}, a reward model", "a model that writes text; the grader reward_model asks this one")
     tokenizer = row["manifest"]["files"].get("tokenizer.json", {}).get("sha256")
     return Base(row["id"], None, False, tokenizer, **_facts(row["manifest"]))
 

@@ -14,7 +14,7 @@ from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Unauthenticated
 from services.gateway.middleware.tenancy import TenantSession
 
-ASKED = ("/v1/chat/completions", "/v1/models/")
+ASKED = ("/v1/chat/completions", "/v1/pooling", "/v1/models/")
 """Paths at which other services of the stack ask models."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hone.spec.problems import Problem
 
-_ASKING = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
+_ASKING = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/pooling")
 _GRADERS = "/v1/fine_tuning/alpha/graders/"
 _MODELS = "/v1/models"
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}

@@ -50,6 +50,7 @@ NEEDS: Mapping[str, Need] = {
     "POST /v1/chat/completions": "run",
     "POST /v1/completions": "run",
     "POST /v1/embeddings": "run",
+    "POST /v1/pooling": "run",
     "GET /v1/routes": "read",
     "GET /v1/routes/{name}": "read",
     "PUT /v1/routes/{name}": "run",

@@ -106,6 +106,16 @@ class EngineCalls:
                     request, timeout=DEADLINE_S, metadata=_caller(session))
                 return scored
 
+    async def rate(
+        self, session: TenantSession, name: str, request: inference_pb2.RateRequest
+    ) -> inference_pb2.RateResponse:
+        """Return the ratings of texts by a reward model. Raises the refusal of the engine."""
+        async with self._stub(session, name, request.model_id) as (stub, address):
+            with self._counted(address):
+                rated: inference_pb2.RateResponse = await stub.Rate(
+                    request, timeout=DEADLINE_S, metadata=_caller(session))
+                return rated
+
     async def embed(self, session: TenantSession, name: str, texts: Sequence[str]) -> value_pb2.EmbedResponse:
         """Return the vectors of texts. Raises ModelNotFound for another embedder than the value service's."""
         address = self.settings.addresses.value

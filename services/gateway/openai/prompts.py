@@ -12,14 +12,14 @@ from hone.text.conversation import Tools
 from hone.text.model_text import ModelText
 from services.gateway.openai.names import AskedModel
 from services.gateway.openai.refusals import too_long, wrong
-from services.gateway.openai.requests import ChatRequest, CompletionRequest, NamedTool
+from services.gateway.openai.requests import ChatRequest, CompletionRequest, NamedTool, PoolingRequest
 
 _DEFAULT_TOKENS = 16
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 _ROLES = {"developer": "system"}
 
 
-def conversation(body: ChatRequest) -> list[dict[str, Any]]:
+def conversation(body: ChatRequest | PoolingRequest) -> list[dict[str, Any]]:
     """Return the messages as chat templates read them."""
     return [_message(message.model_dump(exclude_none=True)) for message in body.messages]
 

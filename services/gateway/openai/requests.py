@@ -285,6 +285,26 @@ class CompletionRequest(_Asked):
         return self.best_of or self.choices
 
 
+class PoolingRequest(_Body):
+    """The body of POST /v1/pooling, with the fields of vLLM's that a rating needs."""
+
+    model: str
+    messages: Annotated[list[AskedMessage], Field(min_length=2)]
+    truncate_prompt_tokens: int | None = Field(
+        None, ge=-1, description="Most tokens of the text, which loses its beginning; -1 or null: the model's "
+        "positions.")
+    task: Literal["classify"] | None = Field(None, description="One number for the whole text.")
+    activation: Literal[False] | None = Field(None, description="A rating is the head's own number.")
+    use_activation: Literal[False] | None = Field(None, description="The same.")
+    user: str | None = None
+
+    @model_validator(mode="after")
+    def _ends_with_an_answer(self) -> Self:
+        if self.messages[-1].role != "assistant":
+            raise ValueError("expected messages whose last one is the assistant's, the answer to rate")
+        return self
+
+
 class EmbeddingRequest(_Body):
     """The body of POST /v1/embeddings."""
 

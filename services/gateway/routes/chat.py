@@ -1,4 +1,4 @@
-"""/v1/chat/completions, /v1/completions and /v1/embeddings: as OpenAI's clients ask models (docs/asking.md)."""
+"""/v1/chat/completions, completions, embeddings and pooling: as OpenAI's clients ask models (docs/asking.md)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.middleware.tenancy import Caller, TenantSession
-from services.gateway.openai import chat, completions, embeddings, streams
+from services.gateway.openai import chat, completions, embeddings, pooling, streams
 from services.gateway.openai.answers import Object
 from services.gateway.openai.asking import Asking
-from services.gateway.openai.requests import ChatRequest, CompletionRequest, EmbeddingRequest
+from services.gateway.openai.requests import ChatRequest, CompletionRequest, EmbeddingRequest, PoolingRequest
 from services.gateway.routing import choice, stored
 
 router = APIRouter(prefix="/v1", tags=["chat"])
@@ -81,6 +81,13 @@ async def embedded(body: EmbeddingRequest, caller: Caller, models: Models) -> Re
     """Return the vectors of texts, of length 1, from the value service's embedder."""
     with models.place(caller):
         return JSONResponse(embeddings.answer(body, await models.calls.embed(caller, body.model, body.input)))
+
+
+@router.post("/pooling", response_model=None, responses=_VECTORS)
+async def pooled(body: PoolingRequest, caller: Caller, models: Models) -> Response:
+    """Return a reward model's rating of the last message, in the form of vLLM's /pooling."""
+    async with models.one(caller, body.model) as asked:
+        return JSONResponse(await pooling.rated(asked, body))
 
 
 async def _held(stack: AsyncExitStack, events: AsyncGenerator[str]) -> AsyncGenerator[str]:

@@ -125,6 +125,14 @@ class NativeEngine:
             scratch = Cache(self.architecture, BATCH, CHUNK)
             return prefill.score(self._decoder, scratch, self._shapes, items, temperature, top_k)
 
+    def rate(self, texts: list[list[int]]) -> list[float]:
+        """Return the rating of each of at most `BATCH` texts under the served version: its head on the last state."""
+        with torch.inference_mode():
+            scratch = Cache(self.architecture, BATCH, CHUNK)
+            contexts = [Context(slot, np.array(ids)) for slot, ids in enumerate(texts)]
+            scratch.reserve(max(map(len, texts)))
+            return prefill.last_logits(self._decoder, scratch, self._shapes, contexts)[:, 0].tolist()
+
     def rest(self) -> None:
         """Do nothing: an idle engine needs all its memory."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hone.models.architecture import Architecture
+from hone.models.architecture import HEAD, Architecture
 from hone.models.checkpoint import Checkpoint
 from services.inference.native import kernels
 from services.inference.native.kernels import Floats
@@ -43,7 +43,7 @@ class Weights:
     embedding: Tensor  # [vocab, hidden]
     layers: list[Layer]
     first: Tensor | None  # [vocab, queries + 2 keys], the first layer's qkv of each token; None if it is too large
-    logits: Matrix  # hidden → padded vocab, with the final norm; float32; the padding's logits are -inf
+    logits: Matrix  # hidden → padded outputs, with the final norm; float32; the padding's logits are -inf
 
     @property
     def dtype(self) -> torch.dtype:
@@ -57,12 +57,12 @@ def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
     embedding = tensors["model.embed_tokens.weight"].contiguous()
-    output = embedding if architecture.tied else tensors["lm_head.weight"]
-    padded = -(-architecture.vocab_size // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
+    output = tensors[HEAD] if architecture.rates else embedding if architecture.tied else tensors["lm_head.weight"]
+    padded = -(-architecture.outputs // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
     logits = torch.zeros(padded, architecture.hidden)
-    logits[:architecture.vocab_size] = output * tensors["model.norm.weight"]
+    logits[:architecture.outputs] = output * tensors["model.norm.weight"]
     bias = torch.zeros(padded)
-    bias[architecture.vocab_size:] = -torch.inf
+    bias[architecture.outputs:] = -torch.inf
     layers = [_layer(architecture, tensors, f"model.layers.{number}.", dtype)
               for number in range(architecture.layers)]
     first = _first(architecture, layers[0].qkv, embedding)

@@ -164,6 +164,10 @@ class VllmEngine:
         prompts = scoring.item_prompts(items, temperature, top_k)
         return scoring.scores(items, self._core.outputs(prompts, self._salt, self._lora))
 
+    def rate(self, texts: list[list[int]]) -> list[float]:  # noqa: ARG002
+        """Refuse: reward models are served by native engines."""
+        raise Refused("this engine runs on vLLM and rates no texts; a native engine does")
+
     def step(self) -> list[Answer]:
         """Take over an offered version, make one token for every running sequence, and return the answers."""
         if self._offer is not None and self._swap_due:

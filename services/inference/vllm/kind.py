@@ -42,6 +42,9 @@ class VllmKind:
     def prepare(self, version: Version) -> Version:
         """Return the version, whose weights are checked. Raises NotFinite, BadCheckpoint, Unsupported."""
         _check_positions(version.checkpoint.architecture)
+        if version.checkpoint.architecture.rates:
+            raise Unsupported("architectures", version.checkpoint.config["architectures"], "a model that writes text: "
+                              "reward models are served by native engines (HONE_ENGINE=native)")
         if version.adapter is None:
             check_finite(version.checkpoint.tensors)
         else:

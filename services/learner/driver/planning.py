@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from statistics import correlation
 from typing import Any, Literal
 
 from hone.algorithms import mixtures
@@ -206,7 +207,10 @@ def _staleness_metrics(n: int, groups: list[list[Row]]) -> dict[str, float]:
 def _data_metrics(samples: list[Row]) -> dict[str, float]:
     graded = [row["score"] for row in samples if row["score"] is not None]
     lengths = [row["completion_tokens"] for row in samples]
+    own = [row["completion_tokens"] for row in samples if row["score"] is not None]
+    varied = len(set(graded)) > 1 and len(set(own)) > 1
     return {
+        **({"reward/length_correlation": correlation(graded, own)} if varied else {}),
         "reward/mean": sum(graded) / len(graded) if graded else 0.0,
         "reward/masked": float(len(samples) - len(graded)),
         "completion/mean_tokens": sum(lengths) / max(1, len(lengths)),

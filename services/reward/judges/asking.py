@@ -14,13 +14,13 @@ from psycopg.types.json import Jsonb
 
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
-from hone.graders.questions import Asked, JudgeFailed, Question, Reply
+from hone.graders.questions import Asked, JudgeFailed, Question, Rating, Reply
 from hone.process.line import Turn
 from hone.rpc import outage
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.telemetry import metrics
-from services.reward.judges import chat_completions, verification
+from services.reward.judges import chat_completions, ratings, verification
 from services.reward.judges.directory import Directory, Named
 from services.reward.judges.endpoint import Exchange, answer
 from services.reward.judges.places import Places
@@ -112,10 +112,16 @@ class AskedJudges:
 def _exchange(judge: Named, question: Asked) -> Exchange:
     """Return a question in the judge's protocol. Raises JudgeFailed for a question of another one."""
     protocol = judge.endpoint.terms.protocol
+    if isinstance(question, Rating):
+        if protocol == "pooling" or judge.own:
+            return ratings.exchange(judge.endpoint, question)
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} is no reward model: its protocol is {protocol}, "
+                          "expected pooling")
     if isinstance(question, Question):
         if protocol == "chat":
             return chat_completions.exchange(judge.endpoint, question)
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} is a verify server, and no model that could be asked")
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} has the protocol {protocol}, and is no model that "
+                          "could be asked")
     if protocol == "verify":
         return verification.exchange(judge.endpoint, question)
     raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no verify server {judge.name!r} is set: `hone judges set {judge.name} "

@@ -31,6 +31,7 @@ class Named:
     name: str
     endpoint: Endpoint
     pinned: str | None
+    own: bool = False  # a model of the tenant's
 
 
 class Directory:
@@ -66,7 +67,7 @@ class Directory:
         """Return a model of the tenant. What it uses is counted to the key that requested the run."""
         holder = Pass(turn.tenant, turn.key or await self._key(turn))
         endpoint = Endpoint(self._gateway, name, _OWN, partial(_bearer, self._token, holder))
-        return Named(name, endpoint, await self._version(endpoint, turn.tenant))
+        return Named(name, endpoint, await self._version(endpoint, turn.tenant), own=True)
 
     async def _key(self, turn: Turn) -> str:
         if turn.run not in self._keys:

@@ -319,7 +319,7 @@ def test_judges_are_set_a_grader_asks_one_and_samples_are_graded_again(
         signed_in.button("Set secret").click()
         signed_in.wait_for("scripted")
         assert KEY not in signed_in.source()
-        for label, text in (("Name", "strict"), ("Address before /chat… or /verify", judge.url), ("Model there", "m")):
+        for label, text in (("Name", "strict"), ("Address before the path", judge.url), ("Model there", "m")):
             _fill(signed_in, label, text)
         pick(signed_in, "Secret", "scripted")
         signed_in.button("Set judge").click()

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,6 +19,7 @@ from hone.stack import ports
 from hone.store.database import Database
 from tests.integration.gateway import asked
 from tests.integration.gateway.asked import AskedStack
+from tests.integration.inference.models import rater_files
 from tests.servers.judge import KEY, ScriptedJudge, listening
 from tests.servers.postgres import TestDatabase
 
@@ -27,6 +29,9 @@ LABELS: dict[str, Any] = {
     "sampling_params": {"max_completions_tokens": 200}}
 CHECK: dict[str, Any] = {"type": "string_check", "name": "c", "operation": "eq", "input": "{{ sample.output_text }}",
                          "reference": "{{ item.answer }}"}
+
+RUN: dict[str, Any] = {
+    "name": "rated", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1, "eval": None}
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +183,59 @@ def test_a_stored_grader_is_used_by_its_name_and_kept_by_its_content(
     assert hone.delete_grader("mine").name == "mine"
     with pytest.raises(HoneError, match="no grader"):
         hone.stored_grader("mine")
+
+
+def test_a_reward_model_rates_answers_and_writes_none(
+    hone: Client, stack: AskedStack, database: Database, tmp_path: Path,
+) -> None:
+    """Its number is that of stock transformers on the same text; behind vLLM's protocol it is the same one."""
+    own = asked.write_model(tmp_path / "own")
+    for name, data in rater_files({path.name: path.read_bytes() for path in own.iterdir()}).items():
+        (own / name).write_bytes(data)
+    model = hone.register_model("rater", own)
+    assert model.architecture == "Qwen3ForSequenceClassification"
+    key = keys.create(database, "rating").secret
+    hone.put_secret("rating-key", key)
+    hone.put_judge("pooled", f"{stack.gateway.url}/v1", "rater", secret="rating-key", protocol="pooling")
+    talk = [{"role": "user", "content": "two and two?"}, {"role": "assistant", "content": "four"}]
+    grader = {"type": "reward_model", "model": "rater", "mean": 0.5, "std": 2.0, "input": [
+        {"role": "user", "content": "{{ item.q }}"}, {"role": "assistant", "content": "{{ sample.output_text }}"}]}
+    wanted = stock_rating(own, talk)
+    for judge_name in ("rater", "pooled"):
+        found = hone.try_grader({**grader, "model": judge_name}, "four", {"q": "two and two?"})
+        assert found.reward == pytest.approx((wanted - 0.5) / 2, abs=1e-4), found
+        assert found.sub_rewards == {"rating": pytest.approx(wanted, abs=1e-4)}
+    with httpx.Client(base_url=stack.gateway.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
+        def status(path: str, **body: Any) -> tuple[int, Any]:
+            answer = http.post(f"/v1/{path}", json={"model": "rater", "messages": talk, **body})
+            return answer.status_code, answer.json()
+
+        _, whole = status("pooling")
+        cut = whole["usage"]["prompt_tokens"] - 4
+        code, shorter = status("pooling", truncate_prompt_tokens=cut)
+        assert (code, shorter["usage"]["prompt_tokens"]) == (200, cut), "the prompt loses its beginning"
+        assert shorter["data"][0]["data"] != whole["data"][0]["data"]
+        assert status("pooling", truncate_prompt_tokens=3)[0] == 400, "the answer is never cut"
+        assert status("pooling", messages=talk[::-1])[0] in (400, 422)
+        code, refusal = status("chat/completions")
+        assert (code, "a reward model, which has no next token" in str(refusal)) == (400, True)
+        assert status("pooling", model="own")[0] == 400
+    with pytest.raises(Refused, match=r"rater, a reward model"):
+        hone.create_run({**RUN, "model": {"base": "rater"}})
+    for model_name, judging, words in (
+            ("own", grader, "own, a model that writes text"), ("rater", LABELS, "rater, a reward model")):
+        with pytest.raises(Refused, match=words):
+            hone.create_run({**RUN, "model": {"base": "own"}, "grader": {**judging, "model": model_name}})
+
+
+def stock_rating(directory: Path, talk: list[dict[str, str]]) -> float:
+    """Return what stock transformers gives, on the text that the model's template writes."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    text = tokenizer.apply_chat_template(talk, tokenize=False)
+    ids = tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+    rater = AutoModelForSequenceClassification.from_pretrained(directory, dtype=torch.float32)
+    with torch.no_grad():
+        return float(rater(ids).logits[0, 0])

@@ -1,8 +1,12 @@
 """A model whose versions are published as a trainer does it: first the objects, then the row, then the hint."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import safetensors.numpy
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
@@ -46,3 +50,16 @@ def make_model(database_url: str, objects_url: str) -> Model:
     model.do("INSERT INTO tenants (id, name) VALUES (%s, %s)", model.tenant_id, model.tenant_id)
     model.do("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')", model.id, model.tenant_id)
     return model
+
+
+def rater_files(
+    files: Mapping[str, bytes] | None = None, seed: int = 0, head: str = "score.weight"
+) -> dict[str, bytes]:
+    """Return the files of a toy model, the smallest one by default, with a scalar head instead of its output."""
+    files = toy.files(seed, hidden=64, ffn=96, heads=2) if files is None else files
+    config = json.loads(files["config.json"]) | {
+        "architectures": ["Qwen3ForSequenceClassification"], "id2label": {"0": "LABEL_0"}, "pad_token_id": None}
+    drawn = np.random.default_rng(seed).normal(size=(1, config["hidden_size"])).astype(np.float32)
+    tensors = safetensors.numpy.load(files["model.safetensors"])
+    return {**files, "config.json": json.dumps(config).encode(),
+            "model.safetensors": safetensors.numpy.save({**tensors, head: drawn}, metadata={"format": "pt"})}

@@ -128,7 +128,8 @@ def test_each_source_of_a_mixture_has_metrics_of_its_own() -> None:
     plan, metrics = rollout_plan(made, slots(), 1, choose(rows, slots(), 2, {}), lambda _: {})
     assert plan.max_tokens == 256
     assert {name: metrics[name] for name in metrics if name.startswith("source/a/")} == {
-        "source/a/groups": 1.0, "source/a/signal_share": 1.0, "source/a/reward/mean": 0.75, "source/a/reward/masked": 0,
+        "source/a/groups": 1.0, "source/a/signal_share": 1.0,
+        "source/a/reward/length_correlation": -1.0, "source/a/reward/mean": 0.75, "source/a/reward/masked": 0,
         "source/a/reward/between": 0.5, "source/a/reward/pass_rate": 0.5, "source/a/completion/mean_tokens": 7.0,
         "source/a/completion/max_tokens": 8.0, "source/a/completion/tokens": 14.0, "source/a/completion/truncated": 0}
     assert (metrics["source/b/reward/masked"], metrics["source/b/signal_share"]) == (1.0, 0.0)
