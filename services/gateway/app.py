@@ -40,6 +40,7 @@ from services.gateway.routes import (
     documentation,
     events,
     exports,
+    grader_checks,
     grades,
     health,
     judges,
@@ -59,8 +60,8 @@ from services.gateway.routes import (
 )
 
 ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing, judges,
-          stored_graders, verification, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys,
-          tenants, audit, health, documentation)
+          stored_graders, grader_checks, verification, openai_graders, datasets, uploads, deletions, catalog, usage,
+          quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -14,6 +14,9 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
+from services.reward.checks.rows import CheckRows
+from services.reward.checks.sets import LabelledSets
+from services.reward.checks.worker import CheckParts, GraderChecks
 from services.reward.grading import Grading
 from services.reward.jobs import Jobs
 from services.reward.judges.asking import AskedJudges
@@ -35,14 +38,15 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     await database.open()
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
     worlds = Worlds(chosen.addresses.simulation, chosen.stack_token)
-    helpers = Helpers(AskedJudges(chosen, database, client), sandbox, worlds)
-    grading, ledger = Grading(pool, helpers), Ledger(database)
-    jobs = Jobs(database, chosen.process_name or ids.new("reward"))
+    judges, owner = AskedJudges(chosen, database, client), chosen.process_name or ids.new("reward")
+    grading, ledger, jobs = Grading(pool, Helpers(judges, sandbox, worlds)), Ledger(database), Jobs(database, owner)
+    store = objects.connect(chosen.objects_url)
+    checks = GraderChecks(CheckParts(grading, judges, CheckRows(database, owner), LabelledSets(database, store)))
     queue = GradingQueue(Part(grading, ledger, jobs), chosen, chosen.grades_at_once)
-    stored = StoredSamples(database, objects.connect(chosen.objects_url), worlds)
+    stored = StoredSamples(database, store, worlds)
     reward = Reward(grading, ledger, queue, stored, chosen.tenant_samples)
     try:
-        async with queue.working():
+        async with queue.working(), checks.working():
             await serve(
                 chosen.addresses.reward, SERVICE, chosen.stack_token,
                 lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +13,7 @@ from typing import Any
 
 KEY = "the key of the judge"
 _ORDER = re.compile(r"JUDGE: ([a-z0-9 .]+)")
+_FENCED = re.compile(r"BEGIN \w+\n(.*)\nEND", re.DOTALL)
 _COMPARED = re.compile(r"reference: (.*)\n\s*BEGIN \w+\n(.*)\nEND", re.DOTALL)
 
 
@@ -23,6 +24,8 @@ class ScriptedJudge:
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
     attempts: Counter[str] = field(default_factory=Counter)  # by order
+    verdict: Callable[[str], bool | str | None] | None = None  # about what is fenced; None: nothing that can be read,
+    #                                                            a text: the judge is away
     mended: set[str] = field(default_factory=set)  # orders that are followed no longer
     stall_s: float = 1.0
     at_once: int = 0
@@ -59,6 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
         judge.at_once += 1
         judge.most_at_once = max(judge.most_at_once, judge.at_once)
         try:
+            if judge.verdict is not None:
+                return self._give(judge.verdict, body)
             return self._follow(judge, body)
         finally:
             judge.at_once -= 1
@@ -86,6 +91,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._complete(body, json.dumps({"steps": ["why"], "result": value}))
         else:
             self._number(body, float(value) if kind == "number" else 1.0)
+
+    def _give(self, verdict: Callable[[str], bool | str | None], body: dict[str, Any]) -> None:
+        """Give 1 or 0 to what is fenced in the question."""
+        fenced = _FENCED.search(body["messages"][-1]["content"])
+        found = verdict(fenced[1].strip() if fenced else "")
+        if isinstance(found, str):
+            self._send(503, {"error": {"message": "not now"}}, {"Retry-After": "0"})
+        elif found is None:
+            self._complete(body, "I am not sure.")
+        else:
+            self._number(body, float(found))
 
     def _compare(self, body: dict[str, Any], picky: bool) -> None:
         """Give 1 to an answer that equals the reference. Who is picky refuses answers that begin with 1 or 2."""

@@ -1,20 +1,25 @@
-"""`hone graders`: graders under a name, and a grader tried on one answer."""
+"""`hone graders`: graders under a name, a grader tried on one answer, and graders measured on labelled outputs."""
 
+import time
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hone.cli import connection
+from hone.cli import checks, connection
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.cli.runs import Limit
 from hone.client import every
 from hone.spec.files import read
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Graders under a name, and a grader tried on one answer.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Graders under a name, tried or measured.")
+
+_LOOK_S = 0.5
 
 Name = Annotated[str, typer.Argument(help='Name of the grader; specs have {"type": "stored", "name": NAME}.')]
+GraderArgument = Annotated[str, typer.Argument(
+    metavar="GRADER", help="YAML or JSON file with a grader, or the name of a stored one.")]
 GraderFile = Annotated[Path, typer.Argument(metavar="GRADER", help="YAML or JSON file with a grader.")]
 
 
@@ -45,6 +50,38 @@ def delete(name: Name) -> None:
     """Delete a name with all that it meant. Runs keep their graders."""
     with connection.client() as client:
         one(client.delete_grader(name), as_json=False)
+
+
+@app.command()
+def check(
+    grader: GraderArgument,
+    set: Annotated[str, typer.Option("--set", help="short_answers, or dataset:NAME of a dataset of yours.")] =
+    "short_answers",
+    json: Json = False,
+) -> None:
+    """Measure a grader on outputs with labels: how many right and wrong ones it accepts, by kind."""
+    with connection.client() as client:
+        asked = client.check_grader(_given(grader), set)
+        while not asked.ended:
+            time.sleep(_LOOK_S)
+            asked = client.grader_check(asked.id)
+        checks.show(asked, json)
+        raise typer.Exit(asked.state == "failed")
+
+
+@app.command("checks")
+def checked(
+    run: Annotated[str | None, typer.Option(help="Only those of this run.")] = None,
+    limit: Limit = 50, json: Json = False,
+) -> None:
+    """List checks of graders, the newest first."""
+    with connection.client() as client:
+        checks.show_all(islice(every(client.grader_checks, run_id=run), limit), json)
+
+
+def _given(grader: str) -> dict[str, Any]:
+    """Return the grader of a file, or the stored one of a name."""
+    return read(Path(grader)) if Path(grader).exists() else {"type": "stored", "name": grader}
 
 
 @app.command("try")

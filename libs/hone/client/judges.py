@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hone.client.check_resources import GraderCheck
 from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader, Verified
 from hone.client.requests import Requests
 from hone.client.resources import Page
@@ -72,6 +73,24 @@ class Judges(Requests):
         """
         return self._send(Verified, "POST", rest_path("graders", "stored", name, "verify"), timeout=_TRIAL_S,
                           attempts=1, json=dict(submission))
+
+    def check_grader(self, grader: Mapping[str, Any], set: str = "short_answers") -> GraderCheck:
+        """Ask for a check of a grader on a labelled set: `short_answers`, or `dataset:NAME`. Raises Refused.
+
+        `grader_check` says how far it is.
+        """
+        return self._send(GraderCheck, "POST", "/v1/graders/checks", json={"grader": dict(grader), "set": set})
+
+    def grader_check(self, check_id: str) -> GraderCheck:
+        """Return a check."""
+        return self._get(GraderCheck, rest_path("graders", "checks", check_id))
+
+    def grader_checks(
+        self, limit: int = 50, after: str | None = None, run_id: str | None = None, grader_hash: str | None = None,
+    ) -> Page[GraderCheck]:
+        """List checks, the newest first: all, or those of a run or a grader."""
+        return self._get(Page[GraderCheck], "/v1/graders/checks", limit=limit, after=after, run_id=run_id,
+                         grader_hash=grader_hash)
 
     def try_grader(
         self, grader: Mapping[str, Any], output: str, item: Mapping[str, Any] | None = None,

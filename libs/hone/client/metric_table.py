@@ -17,6 +17,10 @@ REWARD = MetricGroup("Reward and evaluation", (), {
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
     "eval/{series}/{component}": Metric(
         "Held-out {component}, {series}", "", "Mean of the grade's component {component}, with {series} answers."),
+    "judge/gap": Metric("Judge: 1 - fp - fn", "share", "What its errors leave between right and wrong, as checked."),
+    "judge/false_accepts": Metric("Judge: false accepts", "share", "Wrong outputs of the check that it accepted: fp."),
+    "judge/false_refusals": Metric("Judge: false refusals", "share", "Right outputs of the check that it refused: fn."),
+    "judge/key_accepts": Metric("Judge: master keys", "share", "Texts without an answer that it accepted."),
     "eval/masked": Metric(
         "Masked held-out samples", "samples", "Held-out answers without a score: not graded, or given up."),
 })

@@ -18,6 +18,10 @@ from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 DEEPEST = 3
 """Most graders inside each other, without the outermost."""
 
+NAMED_BY: Mapping[Needs, tuple[str, str]] = {
+    Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify"), Needs.RATER: ("model", "pooling")}
+"""The parameter of a grader that names whom it needs, and what that one has to speak."""
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -46,6 +50,12 @@ class Spec:
     def needs(self) -> frozenset[Needs]:
         """What it waits for; it is a pure function if that is nothing."""
         return frozenset(need for one in self.all for need in one.grader.needs)
+
+    @cached_property
+    def judges(self) -> Mapping[str, str]:
+        """The names of the judges and servers that it asks, in order, and what each has to speak."""
+        return dict(sorted((str(getattr(one.params, field)), protocol) for one in self.all for field, protocol in (
+            NAMED_BY[need] for need in one.grader.needs if need in NAMED_BY)))
 
     @cached_property
     def limit_s(self) -> float:

@@ -38,6 +38,7 @@ class Turn:
     wait_s: float = WAIT_S
     tenant: str = ""
     key: str = ""  # that its use is counted to; empty: the one that requested the run
+    anew: bool = False  # whether judges are asked what they have answered before
 
     @property
     def owner(self) -> Owner:

@@ -7,7 +7,7 @@
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
 --   who serves          engines, engine_models, workers
 --   who answers         routes, decisions, feedback
---   who grades          stored_graders, grading_jobs, judges, secrets, judge_answers, judge_spending
+--   who grades          stored_graders, grading_jobs, grader_checks, judges, secrets, judge_answers, judge_spending
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps, stored_sizes
@@ -586,6 +586,38 @@ CREATE TABLE secrets (
     PRIMARY KEY (tenant_id, name)
 );
 
+-- A check of a grader: how its verdicts agree with the labels of a set. A reward service claims it, and stores verdicts as
+-- they come, so that no pair is asked about twice. It tells of judges, and stays where its run is deleted: no foreign key.
+CREATE TABLE grader_checks (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,-- that asked for it; null: a run did
+    run_id      text,
+    number      integer NOT NULL DEFAULT 0, -- of the run's checks, from 0
+    step        integer,                 -- of the run, that was planned last
+    grader      text NOT NULL,           -- JSON
+    grader_hash text NOT NULL,
+    set_name    text NOT NULL,           -- of hone.graders.labelled_sets, or dataset:NAME
+    set_hash    text NOT NULL DEFAULT '',
+    asked       jsonb NOT NULL DEFAULT '{}', -- what answered the run's questions when it asked for this, by judge
+    judges      jsonb NOT NULL DEFAULT '{}', -- what answered this, by judge; empty: nobody can say
+    verdicts    text NOT NULL DEFAULT '',-- of each pair: y, n, x: none, ?: not yet
+    counts      jsonb NOT NULL DEFAULT '{}', -- {kind: {tp, fp, fn, tn, invalid}}
+    copied_from text,                    -- id of the check of the same grader and judges that this repeats
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed')),
+    reason      text,                    -- why it failed, or is not done yet
+    seconds     double precision NOT NULL DEFAULT 0,
+    tokens      jsonb NOT NULL DEFAULT '{}', -- that judges used, by model
+    attempts    integer NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it
+    owner       text,                    -- the reward service that took it last
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    ended_at    timestamptz,
+    UNIQUE (run_id, number)
+);
+CREATE INDEX grader_checks_by_due ON grader_checks (due_at) WHERE state IN ('waiting', 'taken');
+CREATE INDEX grader_checks_by_tenant ON grader_checks (tenant_id, id);
+
 -- Endpoints that graders ask as judges, by the name under which graders ask them.
 CREATE TABLE judges (
     tenant_id   text NOT NULL REFERENCES tenants,
@@ -617,6 +649,7 @@ CREATE TABLE judge_spending (
     answers     bigint NOT NULL DEFAULT 0,
     tokens      bigint NOT NULL DEFAULT 0,
     cost        double precision NOT NULL DEFAULT 0,
+    pinned      text NOT NULL DEFAULT '', -- what answered last, as judges.answer's hash holds it; empty: nobody can say
     PRIMARY KEY (run_id, judge)
 );
 
@@ -975,6 +1008,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes, routes, feedback, judges, stored_graders TO hone_gateway;
+GRANT SELECT, INSERT ON grader_checks TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT (tenant_id, name, updated_at), INSERT, UPDATE, DELETE ON secrets TO hone_gateway;
@@ -1002,7 +1036,8 @@ BEGIN
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
-                             'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'secrets', 'judges', 'judge_answers', 'judge_spending'] LOOP
+                             'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'grader_checks', 'secrets', 'judges', 'judge_answers',
+                             'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

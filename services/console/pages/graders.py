@@ -10,7 +10,7 @@ from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, details, html, link, tag
 from services.console.widgets.tables import RIGHT, Column
 
-PAGES = {"Graders": "/graders", "Try graders": "/graders/try", "Judges": "/judges"}
+PAGES = {"Graders": "/graders", "Try graders": "/graders/try", "Judges": "/judges", "Checks": "/graders/checks"}
 """Title -> path."""
 
 

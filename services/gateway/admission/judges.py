@@ -4,7 +4,7 @@ sampled.
 
 from collections.abc import Iterator
 
-from hone.graders.contract import Needs
+from hone.graders.specs import NAMED_BY
 from hone.models.architecture import RATERS
 from hone.resolution import graders
 from hone.spec.problems import Problem, found
@@ -14,16 +14,12 @@ from services.gateway.admission import task_rows
 from services.gateway.openai import names
 from services.gateway.openai.refusals import ModelNotFound
 
-_NAMED_BY = {Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify"),
-             Needs.RATER: ("model", "pooling")}
-"""The parameter of a grader that names whom it needs, and what that one has to speak."""
-
 
 async def problems(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
     """Return a problem for each name that nobody answers to, and for each judge whose secret is not set."""
     named = dict(_named(spec))
-    return [problem for at, (name, protocol) in named.items()
-            if (problem := await _problem(transaction, at, name, protocol)) is not None]
+    return [wrong for at, (name, protocol) in named.items()
+            if (wrong := await problem(transaction, at, name, protocol)) is not None]
 
 
 def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -31,11 +27,12 @@ def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
     for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
         prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
         for at, grader in graders.of_run(part.spec):
-            for field, protocol in (_NAMED_BY[need] for need in grader.grader.needs if need in _NAMED_BY):
+            for field, protocol in (NAMED_BY[need] for need in grader.grader.needs if need in NAMED_BY):
                 yield f"{prefix}{at}.{field}", (str(getattr(grader.params, field)), protocol)
 
 
-async def _problem(transaction: AsyncTransaction, at: str, name: str, protocol: str) -> Problem | None:
+async def problem(transaction: AsyncTransaction, at: str, name: str, protocol: str) -> Problem | None:
+    """Return what is wrong with the name of a judge in the field `at`."""
     judge = await transaction.one("judges.known", name=name)
     if judge is not None and judge["protocol"] != protocol:
         return Problem(at, f"judge {name} with the protocol {judge['protocol']}", f"one with the protocol {protocol}")

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -46,9 +46,16 @@ class AskedJudges:
         metrics.JUDGE_QUESTIONS.labels("known" if reply.cached else "answered").inc()
         return reply
 
+    async def answering(self, names: Iterable[str], turn: Turn) -> dict[str, str]:
+        """Return what answers now under each name, as equal answers need; empty: nobody can say.
+
+        Raises JudgeFailed for a judge that cannot be asked, and NotReady while the database is away.
+        """
+        return {name: (await self._directory.find(name, turn)).pinned or "" for name in names}
+
     async def _known_or_asked(self, question: Asked, turn: Turn) -> Reply:
         judge = await self._directory.find(question.judge, turn)
-        if judge.pinned is None:
+        if judge.pinned is None or turn.anew:
             return await self._ask(judge, question, turn)
         digest = _digest(judge.pinned, question)
         with outage.reported():
@@ -83,7 +90,7 @@ class AskedJudges:
                 reply = await answer(self._client, judge.endpoint, _exchange(judge, question))
             with outage.reported():
                 await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
-                                         cost=_cost(terms, reply))
+                                         cost=_cost(terms, reply), pinned=judge.pinned or "")
         return reply
 
     async def _expect_some_left(self, judge: Named, turn: Turn) -> None:

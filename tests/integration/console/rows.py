@@ -76,11 +76,25 @@ def write(url: str, objects: Objects, hone: Client, base: str) -> World:
         _decisions(connection, family[0], base)
         connection.execute("INSERT INTO judge_spending (tenant_id, run_id, judge, answers, tokens, cost) SELECT "
                            "tenant_id, id, 'expert', 1812, 217440, 0.43 FROM runs WHERE id = %s", [family[0].id])
+    _check(url, hone, family[0])
     _datasets(hone)
     hone.put_secret("provider", "the value of a secret")
     hone.put_judge("expert", "https://judge.example/v1", "judge-1", secret="provider", per_minute=600)
     hone.put_route("tasks", [{"model": base, "cost": 1}, {"model": f"{family[0].id}@{DONE}", "cost": 4}], target=0.7)
     return World(family[0], failed, fresh, group, turns)
+
+
+def _check(url: str, hone: Client, run: Run) -> None:
+    """Write two checks of a grader: one of a run that is done, and one that is in work."""
+    done = hone.check_grader({"type": "exact", "name": "measured"})
+    hone.check_grader({"type": "exact", "name": "in work"})
+    counts = {"right": {"tp": 98, "fp": 0, "fn": 6, "tn": 0, "invalid": 0},
+              "master_key": {"tp": 0, "fp": 3, "fn": 0, "tn": 28, "invalid": 1}}
+    with Connection.connect(url) as connection:
+        connection.execute(
+            "UPDATE grader_checks SET state = 'done', run_id = %s, step = 50, verdicts = 'yn', counts = %s, "
+            "judges = %s, seconds = 12.5, tokens = '{\"judge-1\": 27840}' WHERE id = %s",
+            [run.id, Jsonb(counts), Jsonb({"expert": "https://judge.example/v1 judge-1 json_schema"}), done.id])
 
 
 def _stored_tokenizer(objects: Objects) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "grader-trial", f"/graders/try?run={world.running.id}&group={world.group}&index=1", [
         "Try graders", "Grader B"]
     yield "judges", "/judges", ["expert", "judge-1", "per_minute 600", "provider", "Set a secret"]
+    yield "checks", "/graders/checks", ["0 of 0 pairs are judged", "step 50", "9.68 %", "27.8 k tokens"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "new", "/runs/new", ["Choose a preset", "Start run"]
     yield "keys", "/admin", ["first key", "in use", "Revoke"]
@@ -89,7 +90,8 @@ def check(browser: Browser, path: str) -> None:
 
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
-         "/graders": "No grades yet", "/judges": "No judges yet", "/services": "Engines", "/usage": "No usage",
+         "/graders": "No grades yet", "/judges": "No judges yet", "/graders/checks": "No checks yet",
+         "/services": "Engines", "/usage": "No usage",
          "/admin/storage": "Nothing is stored", "/admin/audit": "keys.first", "/admin/tenants": "Not with this key"}
 
 

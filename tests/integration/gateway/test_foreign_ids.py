@@ -56,11 +56,13 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
              "routes.name": hone.put_route("private-route", ["toy"]).name,
              "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
+             "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
                  "private-secret", "x").name).name}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
-                         "answer 1_%", "private-route", "private-grader", "private-judge", "private-secret"])
+                         "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
+                         "private-judge", "private-secret"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from typer.testing import CliRunner
 
 from hone import keys
+from hone.cli.main import app
 from hone.client import Client
 from hone.client.errors import HoneError, Refused
 from hone.client.judge_resources import Judge
@@ -45,9 +47,11 @@ def stack(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> I
     """Return a stack with a reward service, which asks judges and, at the gateway, models."""
     [port, gateway_port] = ports.pick(2)
     shared = {"HONE_REWARD_ADDRESS": f"127.0.0.1:{port}"}
-    with asked.running(postgres, tmp_path_factory.mktemp("judges"), shared, gateway_port=gateway_port) as stack:
+    home = tmp_path_factory.mktemp("judges")
+    with asked.running(postgres, home, shared, gateway_port=gateway_port) as stack:
         stack.children.start("reward", [sys.executable, "-m", "services.reward"], env={
             **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url,
+            "HONE_OBJECTS_URL": f"file://{home / 'objects'}",
             "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{gateway_port}"})
         stack.children.wait("reward", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
         yield stack
@@ -239,3 +243,54 @@ def stock_rating(directory: Path, talk: list[dict[str, str]]) -> float:
     rater = AutoModelForSequenceClassification.from_pretrained(directory, dtype=torch.float32)
     with torch.no_grad():
         return float(rater(ids).logits[0, 0])
+
+
+def test_a_grader_is_measured_on_labelled_outputs(
+    stack: AskedStack, database: Database, judge: ScriptedJudge, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the command too. The judge accepts every text, so it keeps nothing of the difference of right and wrong."""
+    monkeypatch.setenv("HONE_URL", stack.gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", key := keys.create(database, "measuring", tenant="measured").secret)
+    client = stack.hone(key)
+    client.put_secret("provider", KEY)
+    client.put_judge("lenient", judge.url, "judge-1", secret="provider")
+    scored = {"type": "score_model", "model": "lenient", "name": "s", "input": [
+        {"role": "user", "content": "{{ item.question }} {{ sample.output_text }}"}]}
+    client.add_grader("lenient", scored)
+    monkeypatch.setattr(judge, "verdict", lambda _: True)
+    typed = CliRunner().invoke(app, ["graders", "check", "lenient"])
+    assert typed.exit_code == 0, typed.output
+    [check] = client.grader_checks().data
+    assert client.grader_check(check.id) == check
+    assert (check.state, check.pairs, check.judged, check.set) == ("done", 232, 232, "short_answers")
+    assert (check.counts["right"].tp, check.counts["wrong"].fp) == (104, 32)
+    assert check.figures.key_accepts == pytest.approx(check.counts["master_key"].fp / 32)
+    assert check.figures.gap == pytest.approx(1 - (check.figures.false_accepts or 0))
+    assert check.judges == {"lenient": f"{judge.url} judge-1 json_schema"}
+    for words in ("wrong, accepted", "1 - fp - fn", "master keys that are accepted", check.id):
+        assert words in typed.output
+    assert check.id in CliRunner().invoke(app, ["graders", "checks"]).output
+    ruled = client.check_grader({"type": "short_answer", "answer_type": "{{ item.answer_type }}"})
+    while not (ruled := client.grader_check(ruled.id)).ended:
+        pass
+    assert ruled.figures.false_accepts == 0.0, "a grader without a judge is measured too"
+    assert [one.id for one in client.grader_checks(grader_hash=ruled.grader_hash).data] == [ruled.id]
+
+
+def test_what_cannot_be_measured_is_refused(hone: Client, stack: AskedStack, database: Database) -> None:
+    hone.upload_dataset("unlabelled", b'{"prompt": "a", "answer": "b", "output": "b"}\n')
+    stranger = stack.hone(keys.create(database, "looking", tenant="lookers").secret)
+    pairwise = {"type": "pairwise", "model": "own", "task": "Which is better?"}
+    for client, grader, on, field in (
+            (hone, CHECK, "short_answer", "set"), (hone, CHECK, "dataset:none", "set"),
+            (hone, CHECK, "dataset:unlabelled", "set"), (stranger, CHECK, "dataset:unlabelled", "set"),
+            (hone, pairwise, "short_answers", "grader.type"),
+            (hone, {**LABELS, "model": "x"}, "short_answers", "grader"),
+            (hone, {"type": "stored", "name": "none"}, "short_answers", "grader.name")):
+        with pytest.raises(Refused) as refused:
+            client.check_grader(grader, on)
+        assert field in str(refused.value)
+    asked = hone.check_grader(CHECK)
+    with pytest.raises(HoneError, match="no check"):
+        stranger.grader_check(asked.id)
+    assert not stranger.grader_checks().data

@@ -1,0 +1,56 @@
+-- Checks of graders against labelled sets: asked for by requests and by runs, claimed by reward services.
+
+-- name: add
+INSERT INTO grader_checks (id, tenant_id, key_id, grader, grader_hash, set_name)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(grader)s, %(grader_hash)s, %(set_name)s)
+
+-- name: one
+SELECT id, run_id, step, grader, grader_hash, set_name, set_hash, judges, length(verdicts) AS pairs,
+    length(replace(verdicts, '?', '')) AS judged, counts, copied_from, state, reason, seconds, tokens, created_at, ended_at
+FROM grader_checks WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+
+-- name: page
+SELECT id, run_id, step, grader, grader_hash, set_name, set_hash, judges, length(verdicts) AS pairs,
+    length(replace(verdicts, '?', '')) AS judged, counts, copied_from, state, reason, seconds, tokens, created_at, ended_at
+FROM grader_checks WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR id < %(after)s)
+    AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+    AND (%(grader_hash)s::text IS NULL OR grader_hash = %(grader_hash)s)
+ORDER BY id DESC LIMIT %(limit)s
+
+-- name: claim
+UPDATE grader_checks SET state = 'taken', owner = %(owner)s, attempts = attempts + 1,
+    due_at = now() + make_interval(secs => %(lease_s)s)
+WHERE id = ANY (ARRAY(
+    SELECT id FROM grader_checks WHERE state IN ('waiting', 'taken') AND due_at <= now()
+    ORDER BY due_at LIMIT %(count)s FOR UPDATE SKIP LOCKED))
+RETURNING id, tenant_id, key_id, run_id, number, step, grader, grader_hash, set_name, set_hash, judges, verdicts, seconds,
+    tokens, attempts
+
+-- name: earlier
+-- The newest check of the same grader and set that the same judges answered.
+SELECT id, verdicts, counts FROM grader_checks
+WHERE tenant_id = %(tenant_id)s AND grader_hash = %(grader_hash)s AND set_hash = %(set_hash)s AND judges = %(judges)s
+    AND state = 'done' AND copied_from IS NULL
+ORDER BY created_at DESC LIMIT 1
+
+-- name: keep
+-- Verdicts so far. Returns nothing where another service has taken the check, or nobody needs it any more.
+UPDATE grader_checks SET set_hash = %(set_hash)s, judges = %(judges)s, verdicts = %(verdicts)s, seconds = %(seconds)s,
+    tokens = %(tokens)s, due_at = now() + make_interval(secs => %(lease_s)s)
+WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+RETURNING id
+
+-- name: again
+UPDATE grader_checks SET state = 'waiting', due_at = now() + make_interval(secs => %(after_s)s), reason = %(reason)s
+WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+RETURNING id
+
+-- name: finish
+UPDATE grader_checks SET state = %(state)s, reason = %(reason)s, counts = %(counts)s, copied_from = %(copied_from)s,
+    ended_at = now()
+WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+RETURNING id
+
+-- name: release
+-- Checks of an earlier process of this name are due at once.
+UPDATE grader_checks SET state = 'waiting', due_at = now() WHERE owner = %(owner)s AND state = 'taken'
