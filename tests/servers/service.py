@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
@@ -27,23 +28,25 @@ class Service:
 def running(name: str, **variables: str) -> Iterator[Service]:
     """Run `python -m services.<name>` with this process's environment and the given variables.
 
-    At the end of the context the service gets SIGTERM, unless the test ended it, and has a minute to end.
+    Its object store is empty, unless there is one in either. At the end of the context the service gets SIGTERM, unless
+    the test ended it, and has a minute to end.
     """
     setting = f"HONE_{name.upper()}_ADDRESS"
     address = variables.get(setting) or f"127.0.0.1:{ports.pick(1)[0]}"
-    environ = {**os.environ, setting: address, **variables}
-    command = [interpreters.python(name, environ), "-m", f"services.{name}"]
-    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
-    try:
-        with blocking_channel(address, environ["HONE_STACK_TOKEN"]) as channel:
-            grpc.channel_ready_future(channel).result(180)
-            yield Service(process, channel)
-        if process.poll() is None:
-            process.terminate()
-            process.wait(60)
-    finally:
-        process.kill()
-        process.wait()
+    with TemporaryDirectory() as objects:
+        environ = {"HONE_OBJECTS_URL": f"file://{objects}", **os.environ, setting: address, **variables}
+        command = [interpreters.python(name, environ), "-m", f"services.{name}"]
+        process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+        try:
+            with blocking_channel(address, environ["HONE_STACK_TOKEN"]) as channel:
+                grpc.channel_ready_future(channel).result(180)
+                yield Service(process, channel)
+            if process.poll() is None:
+                process.terminate()
+                process.wait(60)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def refused_field(error: Any) -> tuple[str, str]:
