@@ -17,10 +17,7 @@ REWARD = MetricGroup("Reward and evaluation", (), {
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
     "eval/{series}/{component}": Metric(
         "Held-out {component}, {series}", "", "Mean of the grade's component {component}, with {series} answers."),
-    "judge/gap": Metric("Judge: 1 - fp - fn", "share", "What its errors leave between right and wrong, as checked."),
-    "judge/false_accepts": Metric("Judge: false accepts", "share", "Wrong outputs of the check that it accepted: fp."),
-    "judge/false_refusals": Metric("Judge: false refusals", "share", "Right outputs of the check that it refused: fn."),
-    "judge/key_accepts": Metric("Judge: master keys", "share", "Texts without an answer that it accepted."),
+    "judge/{figure}": Metric("Judge: {figure}", "share", "The judge's figure {figure}, by its last check on labels."),
     "eval/masked": Metric(
         "Masked held-out samples", "samples", "Held-out answers without a score: not graded, or given up."),
 })
