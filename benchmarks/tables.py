@@ -131,6 +131,15 @@ def short_answers(results: Sequence[Result]) -> str:
                      "s, math-verify / cascade"), rows)
 
 
+def agent_judges(results: Sequence[Result]) -> str:
+    """The figures of each judge over all seeds."""
+    [result] = results
+    rows = [(one["judge"], str(one["turns"]), f"{one['pooled']['f1']:.2f}",
+             f"{min(one['f1_by_seed']):.2f}–{max(one['f1_by_seed']):.2f}", f"{one['pooled']['false_accepts']:.0%}",
+             f"{one['pooled']['gap']:.2f}", f"{one['ms_a_case']:.1f}") for one in result["judges"]]
+    return markdown(("judge", "turns", "F1", "of single seeds", "false accepts", "1 - fp - fn", "ms a case"), rows)
+
+
 def sandbox(results: Sequence[Result]) -> str:
     """Grades in a second of each way, and the time of one of its runs."""
     [result] = results
@@ -297,6 +306,7 @@ TABLES: Mapping[str, Table] = {
     "door": Table(("door",), "python -m benchmarks.door", door),
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
+    "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
