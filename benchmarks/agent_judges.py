@@ -65,7 +65,7 @@ def _case(draw: random.Random, right: bool, place: int) -> Case:
     asked, other = draw.sample(_NAMES, 2)
     price = prices[asked] + draw.randint(1, 9)
     change = "UPDATE items SET price = {} WHERE name = '{}'".format
-    wrong = ([], [change(price, other)], [change(price, asked), change(prices[other] + 1, other)])
+    wrong: Sequence[list[str]] = ([], [change(price, other)], [change(price, asked), change(prices[other] + 1, other)])
     values = ", ".join(f"('{name}', {price})" for name, price in prices.items())
     row = {"database": f"CREATE TABLE items (name TEXT, price INTEGER); INSERT INTO items VALUES {values};",
            "prompt": f"Case {place}: set the price of {asked} to {price}, and change nothing else.", "answer": "done",

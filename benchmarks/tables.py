@@ -131,6 +131,18 @@ def short_answers(results: Sequence[Result]) -> str:
                      "s, math-verify / cascade"), rows)
 
 
+def math_answers(results: Sequence[Result]) -> str:
+    """Rates and verdicts of each seed, ours and the peer's."""
+    [result] = results
+    rows = [(str(one["seed"]), f"{one['equal']:.1%}", *(f"{one[who]['right']:.3f} / {one[who]['right_on_traps']:.3f}"
+             for who in ("ours", "peer")), *(f"{one[who]['grades_a_second']:.0f}" for who in ("ours", "peer")),
+             f"{one['ours']['grades_a_second'] / one['peer']['grades_a_second']:.1f}",
+             f"{one['ours']['p50_ms']:.1f} / {one['ours']['p99_ms']:.0f} / {one['ours']['most_ms']:.0f}")
+            for one in result["seeds"]]
+    return markdown(("seed", "equal verdicts", "right, and on traps: `math`", "math-verify", "grades a second: `math`",
+                     "math-verify", "ratio", "`math`, p50 / p99 / most ms"), rows)
+
+
 def agent_judges(results: Sequence[Result]) -> str:
     """The figures of each judge over all seeds."""
     [result] = results
@@ -306,6 +318,7 @@ TABLES: Mapping[str, Table] = {
     "door": Table(("door",), "python -m benchmarks.door", door),
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
+    "math_answers": Table(("math_answers",), "python -m benchmarks.math_answers", math_answers),
     "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, kinds, lessons, schemas, skill_points, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, noise, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
 from benchmarks.through_services.curves import GROUPS, HARMFUL, ROLLOUTS
 from benchmarks.through_services.starts import ATTEMPTS, HINT
@@ -327,6 +327,18 @@ DYNAMO_ALLOCATION = Comparison(
     "the likeliest answer to the 128 held-out tasks, as if they learnt their tasks by heart. More tasks and epochs "
     "were not run.")
 
+def _noisy(grader: Mapping[str, Any]) -> Spec:
+    return _sorts("careless", _GRPO, grader=dict(grader), batch={"prompts": 16, "samples": 8}, steps=32,
+                  eval={"prompts": 256, "every": 4, "sources": [noise.HELD_OUT]}, snapshot_every=32)
+
+
+REWARD_NOISE = Comparison(
+    "verification.md (b)", "A grader fails in three calls of ten, at random. What does it cost to mask those samples, "
+    "as Hone does, and what to score them 0? What does a grader cost that says the opposite in one call of five?",
+    {"exact": _noisy(noise.EXACT), "masked": _noisy(noise.grader("masked", 0.3)),
+     "zeroed": _noisy(noise.grader("zeroed", 0.3)), "flipped": _noisy(noise.grader("flipped", 0.2))},
+    (*_above("exact", "masked"), *_above("masked", "zeroed"), *_above("masked", "flipped")))
+
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
     "maspo_rare": MASPO_RARE,
@@ -344,5 +356,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "internalization": INTERNALIZATION,
     "rdpo": RDPO,
     "dynamo_allocation": DYNAMO_ALLOCATION,
+    "reward_noise": REWARD_NOISE,
 }
 """Every comparison by the name of its method."""

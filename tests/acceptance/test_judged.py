@@ -54,3 +54,24 @@ def test_a_judge_and_a_program_teach_what_the_rule_teaches(
     assert spent.cost == pytest.approx(100e-6 * spent.answers)
     asked = plain.one("SELECT count(*) FROM grades WHERE run_id = %s", runs["judge"].id)
     assert spent.answers <= asked, "equal answers are asked about once"
+
+
+def test_a_judge_of_steps_gates_the_rewards_of_pgpo(
+    plain: Scene, judge: ScriptedJudge, bases: Callable[..., Path],
+) -> None:
+    """The whole preset: a filter by length over extra groups, comparison, and step scores that a model gave."""
+    client = plain.client
+    client.upload_model("pgpo-base", bases(steps=90, careless=0.5))
+    client.put_secret("critic-key", KEY)
+    client.put_judge("critic", judge.url, "judge-1", secret="critic-key")
+    grader = {"type": "process_critic", "model": "critic", "task": "JUDGE: steps {{ item.prompt }}",
+              "grader": {"type": "exact"}}
+    run = client.create_run(toy.spec("pgpo", "pgpo-base", 2, grader=grader, algorithm="pgpo"))
+    plain.finished(run.id)
+    rows = plain.rows("SELECT component, value, status FROM grades WHERE run_id = %s", run.id)
+    assert {row["status"] for row in rows} == {"ok"}
+    by_name = {name: [row["value"] for row in rows if row["component"] == name]
+               for name in ("", "accuracy", "format", "process", "step")}
+    assert set(by_name["step"]) == {0.5}, "an answer is one line"
+    assert set(by_name["process"]) == {0.5}
+    assert set(by_name[""]) == {0.05, 0.5}, "a half of 0.9 accuracy + 0.1 format"

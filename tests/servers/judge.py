@@ -83,6 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._complete(body, None, refusal="I can't help with that.")
         elif kind == "say":
             self._complete(body, value)
+        elif kind == "steps":
+            self._score_steps(body)
         elif kind == "look":
             self._look(body, value)
         elif kind in ("same", "picky"):
@@ -111,6 +113,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._complete(body, None, refusal="I won't look at this.")
         else:
             self._number(body, float(answer.strip() == reference.strip()))
+
+    def _score_steps(self, body: dict[str, Any]) -> None:
+        """Give the first step 0.5, and each later one the half of the one before."""
+        count = body["response_format"]["json_schema"]["schema"]["properties"]["scores"]["minItems"]
+        self._complete(body, json.dumps({"scores": [0.5 ** place for place in range(1, count + 1)]}))
 
     def _look(self, body: dict[str, Any], value: str) -> None:
         """Count the items of a database, in its state after or before; the task is done if there are so many."""

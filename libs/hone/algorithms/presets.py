@@ -83,16 +83,16 @@ LACKS: Mapping[str, str] = {
     "skill1": "an encoder, so that skills are found by common words, and an episode of the other outcome that is read "
               "beside the distilled one; evaluations distil, too",
     "heavyskill": "a choice of queries by how their attempts did, and a reward for the width of attempts",
-    "pgpo": "a critic that is a model, and tables as images: rules check the steps over tables of text",
+    "pgpo": "tables as images: its steps are checked over tables of text",
 }
 """Presets that run without a part of their method: that part, as users read it."""
 
-HOMES: Mapping[str, tuple[str, str, str]] = {
-    "hipif": ("harness", "folding", "subgoals, their records and the penalties of their steps"),
-    "pgpo": ("grader", "table_steps", "scores of an answer's steps, which gate its reward"),
+HOMES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
+    "hipif": ("harness", ("folding",), "subgoals, their records and the penalties of their steps"),
+    "pgpo": ("grader", ("table_steps", "process_critic"), "scores of an answer's steps, which gate its reward"),
 }
-"""Presets whose method is also a harness or a grader: its name, and what they run without beside another one, as users
-read it."""
+"""Presets whose method is also a harness or a grader: the names of those that do, and what they run without beside
+another one, as users read it."""
 
 EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
     (slot, name, other, excluded, reason)

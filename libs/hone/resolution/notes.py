@@ -21,12 +21,13 @@ def _of_stage(spec: RunSpec) -> Iterator[str]:
         yield f"preset {preset} runs without {presets.LACKS[preset]}"
     if preset not in presets.HOMES:
         return
-    part, home, parts = presets.HOMES[preset]
+    part, homes, parts = presets.HOMES[preset]
     for source in sources.of(spec):
         chosen = _CHOSEN[part](source.spec)
-        if home not in chosen:
+        if not set(homes) & set(chosen):
             where = f" in source {source.name}" if source.name else ""
-            yield f"preset {preset} runs{where} without {parts}: {part} {home} has them, and {chosen[0]} has not"
+            yield (f"preset {preset} runs{where} without {parts}: {part} {' or '.join(homes)} has them, and "
+                   f"{chosen[0]} has not")
 
 
 def _harness(spec: RunSpec) -> list[str]:

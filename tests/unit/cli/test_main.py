@@ -113,7 +113,7 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     assert listed["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
     assert listed["dpo"][1] == "a spec needs a dataset with chosen and rejected"
     assert listed["gspo"][1].startswith("cispo ")
-    assert "it runs without a critic that is a model" in listed["pgpo"][1]
+    assert "it runs without tables as images" in listed["pgpo"][1]
 
 
 def test_a_spec_to_begin_with_is_printed() -> None:
