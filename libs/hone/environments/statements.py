@@ -91,7 +91,7 @@ def _attempted(
         connection = opened(longest, purse)
         try:
             return use(connection)
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, MemoryError) as error:
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, MemoryError) as error:
             if longest == _LONGEST[-1] or not _too_long(error):
                 raise StatementError(purse.refusal or str(error) or "out of memory") from error
         finally:

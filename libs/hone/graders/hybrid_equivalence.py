@@ -11,7 +11,7 @@ from pydantic import Field
 from hone.graders.answers import box
 from hone.graders.contract import Grader, GraderParams, Mark, Needs, Result, Status, Tools
 from hone.graders.judge_answers import ask, read_object, unreadable
-from hone.graders.judge_messages import Message, SamplingParams, asked, evidence, is_opener
+from hone.graders.judge_messages import Content, Message, SamplingParams, asked, evidence, is_opener
 from hone.graders.questions import Question
 from hone.graders.sample import Sample
 from hone.graders.short_answer import UNDECIDED
@@ -24,7 +24,6 @@ several possibilities, the answer must give all of them and no others."""
 _FORM = 'Answer with a JSON object of one field: {"accuracy": true} or {"accuracy": false}.'
 _SCHEMA = {"type": "object", "properties": {"accuracy": {"type": "boolean"}}, "required": ["accuracy"],
            "additionalProperties": False}
-_SAID = "The question:\n{question}\n\nThe reference:\n{reference}\n\nThe model's answer:\n{{{{ sample.output_text }}}}"
 
 
 class HybridParams(GraderParams):
@@ -58,7 +57,8 @@ async def grade_sample(sample: Sample, params: HybridParams, tools: Tools) -> Re
         return ruled if ruled.status is not Status.NO_ANSWER else replace(ruled, decided_by="extraction")
     if is_opener(ruled.extracted, 1):
         return Result(Status.OK, 0.0, extracted=ruled.extracted, decided_by="opener")
-    said = _SAID.format(question=params.question, reference=params.reference)
+    said: Content = ["The question:", params.question, "", "The reference:", params.reference, "",
+                     "The model's answer:", "{{ sample.output_text }}"]
     messages = asked([Message(role="system", content=_TASK), Message(role="user", content=said)], sample.item,
                      ruled.extracted, _FORM, fence=True)
     sampling = params.sampling_params

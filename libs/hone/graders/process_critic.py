@@ -105,7 +105,7 @@ async def _criticised(
     """Return the score of each step, and what they cost. Raises JudgeFailed."""
     numbered = "\n".join(f"{place}. {part.text}" for place, part in enumerate(parts, 1))
     said = [Message(role="system", content=_TASK),
-            Message(role="user", content=f"The task:\n{params.task}\n\nThe steps:\n{{{{ sample.output_text }}}}")]
+            Message(role="user", content=["The task:", params.task, "", "The steps:", "{{ sample.output_text }}"])]
     messages = asked(said, sample.item, numbered, _FORM, fence=True)
     sampling = params.sampling_params
     reply = await ask(tools, Question(

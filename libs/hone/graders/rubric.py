@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from hone.graders.contract import Grader, GraderParams, Names, Needs, Result, Status, Tools
 from hone.graders.judge_answers import ask, read_object, unreadable
-from hone.graders.judge_messages import Message, SamplingParams, answer_of, asked, evidence, is_opener
+from hone.graders.judge_messages import Content, Message, SamplingParams, answer_of, asked, evidence, is_opener
 from hone.graders.questions import Question, Reply
 from hone.graders.sample import Sample
 from hone.graders.templates import Template
@@ -94,7 +94,7 @@ def weighted_mean(criteria: Sequence[Criterion], values: Mapping[str, float]) ->
 
 def _question(sample: Sample, answer: str, params: RubricParams, backwards: bool) -> Question:
     lines = [f"- {one.name}: {one.text} Choices: {', '.join(_choices(one, backwards))}." for one in params.criteria]
-    said = "\n".join(["The task:", params.task, "", "The answer:", params.answer])
+    said: Content = ["The task:", params.task, "", "The answer:", params.answer]
     messages = asked(
         [Message(role="system", content=_TASK), Message(role="user", content=said)], sample.item, answer,
         "\n".join(["The criteria:", *lines, "", _FORM]), fence=True)

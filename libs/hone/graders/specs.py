@@ -1,7 +1,7 @@
 """Grader specifications: reads them from JSON, checks them and hashes them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -112,6 +112,9 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
         field = f"{at}.type" if at else "type"
         raise Invalid([Problem(field, found(kind), one_of(kind if isinstance(kind, str) else "", GRADERS))])
     grader = GRADERS[kind]
+    unwritable = [f"{at}.{field}" if at else field for field in _unwritable(given)]
+    if unwritable:
+        raise Invalid([Problem(field, "half of a surrogate pair", "text") for field in unwritable])
     try:
         params = grader.params.model_validate(given)
     except ValidationError as error:
@@ -119,6 +122,21 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
     given_inside = {} if grader.inner is None else grader.inner(params)
     inner = {path: _inner(inside, f"{at}.{path}" if at else path, depth + 1) for path, inside in given_inside.items()}
     return Spec(grader, params, canonical(given), inner)
+
+
+def _unwritable(value: Any, at: str = "") -> Iterator[str]:
+    """Yield the fields of JSON that hold half of a surrogate pair, which no text can be written with."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            yield at or "type"
+    elif isinstance(value, Mapping):
+        for key, inside in value.items():
+            yield from (*_unwritable(key, at), *_unwritable(inside, f"{at}.{key}".lstrip(".")))
+    elif isinstance(value, list):
+        for place, inside in enumerate(value):
+            yield from _unwritable(inside, f"{at}[{place}]")
 
 
 def _inner(given: dict[str, Any], at: str, depth: int) -> Spec:
