@@ -328,8 +328,9 @@ DYNAMO_ALLOCATION = Comparison(
     "were not run.")
 
 def _noisy(grader: Mapping[str, Any]) -> Spec:
-    return _sorts("careless", _GRPO, grader=dict(grader), batch={"prompts": 16, "samples": 8}, steps=32,
-                  eval={"prompts": 256, "every": 4, "sources": [noise.HELD_OUT]}, snapshot_every=32)
+    return _sorts("careless", _GRPO, grader=dict(grader), batch={"prompts": 16, "samples": 8}, steps=64,
+                  optimizer={"lr": 4e-4}, snapshot_every=64,
+                  eval={"prompts": 256, "every": 8, "sources": [noise.HELD_OUT]})
 
 
 REWARD_NOISE = Comparison(

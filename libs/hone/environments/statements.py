@@ -71,6 +71,8 @@ def scripted(script: str) -> bytes:
         return _opened(b"", longest, purse, _SCRIPT_TICK, _SCRIPT_TICK * longest)
 
     def made(connection: sqlite3.Connection) -> bytes:
+        if "\0" in script:  # a query with one is refused by SQLite's own error, a script by another kind of error
+            raise sqlite3.ProgrammingError("the script contains a null character")
         connection.executescript(script)
         return content(connection)
 
@@ -91,7 +93,7 @@ def _attempted(
         connection = opened(longest, purse)
         try:
             return use(connection)
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, MemoryError) as error:
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, MemoryError) as error:
             if longest == _LONGEST[-1] or not _too_long(error):
                 raise StatementError(purse.refusal or str(error) or "out of memory") from error
         finally:

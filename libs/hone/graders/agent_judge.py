@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from hone.graders.contract import Grader, GraderParams, Names, Needs, Result, Status, Tools, failure
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.judge_answers import ask, read_number, read_object, unreadable
-from hone.graders.judge_messages import Content, Message, SamplingParams, asked, evidence
+from hone.graders.judge_messages import Message, Part, SamplingParams, asked, evidence
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.graders.sample import Conversation, Reads, Sample
 from hone.graders.templates import Template
@@ -153,7 +153,7 @@ async def _ruled(case: _Case, reply: Reply | None, tools: Tools) -> tuple[dict[s
 
 def _opening(sample: Sample, params: AgentJudgeParams) -> list[dict[str, Any]]:
     """Return the first messages. What the agent did and said stands between marks that it cannot know."""
-    said: Content = ["The task:", params.task]
+    said: list[Template | Part] = ["The task:", params.task]
     if params.items:
         said += ["", "What is judged:", *(f"- {one.name}: {one.text}" for one in params.items)]
     if params.transcript_characters:
