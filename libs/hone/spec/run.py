@@ -304,6 +304,24 @@ class StageSpec(Strict):
         return _with_preset(value)
 
 
+class JudgeCheckSpec(Strict):
+    """When the run's judge is measured on outputs with labels, and which errors stop the run."""
+
+    set: str = Field(
+        "short_answers", max_length=300, description="Labelled set: short_answers, or dataset:NAME of an uploaded "
+        "dataset, whose rows have output and label.")
+    every: int = Field(50, ge=1, le=MOST, description="Steps between checks; a judge that changed is checked at once.")
+    least: float = Field(
+        0.6, ge=-1, le=1, description="Smallest 1 - fp - fn, what the judge's errors leave of the difference between "
+        "right and wrong. Below it the run is refused, or stops.")
+    most_key_accepts: float = Field(
+        0.02, ge=0, le=1, description="Largest share of texts without an answer, of the kind master_key, that the "
+        "judge may accept.")
+    rise: float = Field(
+        0.05, ge=0, le=1, description="Largest rise of the share of wrong outputs that the judge accepts, over the "
+        "first check. Above it the run stops.")
+
+
 class RunSpec(Strict):
     """A run: a model, tasks, a grader, and the algorithm by which the model learns from them."""
 
@@ -315,6 +333,9 @@ class RunSpec(Strict):
     task: TaskSpec = Field(description="Tasks to train on; for a supervised run a dataset with completions.")
     grader: dict[str, Any] | None = Field(
         None, description="JSON of a grader, with its type; null: the environment's own.")
+    judge_check: JudgeCheckSpec | None = Field(
+        None, exclude_if=_is_none, description="How the judge that the run's grader asks is measured before the first "
+        "step and while the run trains; null: not at all.")
     harness: Slot | None = Field(
         None, description="Harness, which turns observations into prompts and completions into actions; null: the "
         "environment's own.")

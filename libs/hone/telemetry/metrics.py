@@ -31,6 +31,7 @@ JUDGE_SECONDS = Histogram("hone_judge_seconds", "Seconds of a question to a judg
                           buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300))
 GRADER_CHECKS = Counter("hone_grader_checks", "Checks of graders against labelled sets, by outcome: done, copied (of "
                         "an equal one), failed, or repeated because no verdict came.", ("outcome",))
+JUDGES_DRIFTED = Counter("hone_judges_drifted", "Runs that this driver stopped because their judge went bad.")
 PROGRAMS = Counter("hone_sandbox_programs", "Programs that this sandbox ran, by the way they ended.", ("status",))
 PROGRAM_SECONDS = Counter("hone_sandbox_seconds", "Seconds that programs took in this sandbox.")
 PROGRAMS_WAITING = Gauge("hone_sandbox_waiting", "Programs that wait for a place in this sandbox.")
@@ -47,7 +48,7 @@ PROBE_GAP = Gauge(
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
                    GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, JUDGE_QUESTIONS, JUDGE_SECONDS,
-                   GRADER_CHECKS, PROGRAMS, PROGRAM_SECONDS, PROGRAMS_WAITING, UNITS_COMMITTED,
+                   GRADER_CHECKS, JUDGES_DRIFTED, PROGRAMS, PROGRAM_SECONDS, PROGRAMS_WAITING, UNITS_COMMITTED,
                    ORPHANS_COLLECTED, DISK_FREE, DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False

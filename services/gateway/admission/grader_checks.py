@@ -2,9 +2,10 @@
 
 from hone.graders.labelled_pairs import COLUMNS, DATASET, MOST_PAIRS
 from hone.graders.labelled_sets import SETS, problem
-from hone.graders.sample import Reads
 from hone.graders.specs import Spec
+from hone.resolution import judge_checks
 from hone.spec.problems import Problem, found
+from hone.spec.run import RunSpec
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import judges
 
@@ -14,14 +15,13 @@ async def problems(transaction: AsyncTransaction, grader: Spec, set_name: str) -
     asked = [wrong for name, protocol in grader.judges.items()
              if (wrong := await judges.problem(transaction, "grader", name, protocol))]
     wrong = await of_set(transaction, set_name, "set")
-    return [*unfit(grader, "grader.type"), *asked, *([wrong] if wrong else [])]
+    return [*judge_checks.unfit(grader, "grader.type"), *asked, *([wrong] if wrong else [])]
 
 
-def unfit(grader: Spec, at: str) -> list[Problem]:
-    """Return why a grader reads more than the outputs of a set."""
-    beside = sorted(grader.reads - {Reads.OUTPUT})
-    return [Problem(at, found(grader.params.type), f"a grader of single outputs; this one reads the {beside[0]}")
-            ] if beside else []
+async def of_run(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
+    """Return what is wrong with the labelled set of a run's judge_check."""
+    wrong = await of_set(transaction, spec.judge_check.set, "judge_check.set") if spec.judge_check else None
+    return [wrong] if wrong else []
 
 
 async def of_set(transaction: AsyncTransaction, name: str, at: str) -> Problem | None:

@@ -16,7 +16,7 @@ from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.text.files import FILES
-from services.gateway.admission import judges, manifests, splits, task_rows
+from services.gateway.admission import grader_checks, judges, manifests, splits, task_rows
 from services.gateway.admission.task_rows import CheckedDataset
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -90,7 +90,7 @@ async def resolve(
     for one in task_rows.held_out(spec):
         wanted = columns(one.spec, trained=False)
         problems += await dataset_problems(transaction, settings, one.spec.task, one.at, wanted)
-    problems += await judges.problems(transaction, spec)
+    problems += [*await judges.problems(transaction, spec), *await grader_checks.of_run(transaction, spec)]
     problems = [*dict.fromkeys(problems), *await manifests.problems(transaction, spec)]
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for found_there in rows if f"{found_there.at}.dataset" not in named

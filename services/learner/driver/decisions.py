@@ -22,6 +22,7 @@ class End:
     state: Literal["succeeded", "failed", "cancelled"]
     reason: str | None
     dropped: str
+    event: Event | None = None  # beside that of the end
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class RequestEvaluation:
 class RecordEvaluation:
     """Record the held-out accuracy after `step`."""
 
+    step: int
+
+
+@dataclass(frozen=True)
+class CheckJudge:
+    """Ask for the run's check of its judge with this number. `step`: the last planned one."""
+
+    number: int
     step: int
 
 
@@ -135,7 +144,8 @@ class Collect:
 
 StepAction = ReadSamples | RequestGroups | PlanStep | Collect
 RunAction = (
-    End | SetState | PublishBase | DropRefused | RequestEvaluation | RecordEvaluation | Expire | BeginStage | Wait)
+    End | SetState | PublishBase | DropRefused | RequestEvaluation | RecordEvaluation | CheckJudge | Expire | BeginStage
+    | Wait)
 Action = RunAction | StepAction
 
 
@@ -196,14 +206,15 @@ class StepSource(Protocol):
 def decide(outline: Outline, source: StepSource, view: View) -> Action:
     """Return the first action that applies, in this order. `source` is the one of the step after the last planned.
 
-    A run ends if it was cancelled, has failed or is past its deadline. It rests while it is paused, by its user or by a
-    limit that is reached. It publishes version 0. Then: drop refused groups; evaluate the newest version if that is
-    due; drop expired groups; begin the next stage once the stage before is committed; take the next action toward a
-    step; and succeed once the last step is committed and evaluated. Otherwise the run waits.
+    A run ends if it was cancelled, has failed or is past its deadline, and where its judge is bad. It rests while it is
+    paused, by its user or by a limit that is reached. It publishes version 0. Then: drop refused groups; evaluate the
+    newest version if that is due; drop expired groups; check the judge if that is due, and wait for the check; begin
+    the next stage once the stage before is committed; take the next action toward a step; and succeed once the last
+    step is committed and evaluated. Otherwise the run waits.
     """
     return (_end(outline, view) or _pause(view) or _publish(view) or _drop_refused(view) or _evaluate(outline, view)
-            or _expire(outline, view) or _begin_stage(source, view) or _step(source, view) or _succeed(outline, view)
-            or Wait(situation(view)))
+            or _expire(outline, view) or _check_judge(outline, view) or _begin_stage(source, view)
+            or _step(source, view) or _succeed(outline, view) or Wait(situation(view)))
 
 
 def decide_preflight(outline: Outline, source: StepSource, view: View) -> Action:
@@ -219,6 +230,8 @@ def _end(outline: Outline, view: View) -> End | None:
         return End("cancelled", "cancelled on request", "cancelled")
     if view.failure is not None:
         return End("failed", view.failure, "failed")
+    if view.judge is not None and view.judge.stop is not None:
+        return End("failed", view.judge.stop, "failed", view.judge.event)
     if view.past_deadline:
         return End("failed", f"the run's deadline of {outline.deadline_s:.0f} s passed while it waited for "
                    f"{situation(view)}", "failed")
@@ -255,6 +268,15 @@ def _evaluate(outline: Outline, view: View) -> RequestEvaluation | RecordEvaluat
 def _expire(outline: Outline, view: View) -> Expire | None:
     step = view.planned + 1
     return Expire(outline.pace.oldest(step)) if outline.pace.expires(step, view.train) else None
+
+
+def _check_judge(outline: Outline, view: View) -> CheckJudge | Wait | None:
+    """Check the judge before any step is planned that its verdicts would train, and wait as for grades."""
+    if view.judge is None or view.planned >= outline.pace.steps:
+        return None
+    if view.judge.due is not None:
+        return CheckJudge(view.judge.due, view.planned)
+    return Wait(view.judge.waits) if view.judge.waits else None
 
 
 def _begin_stage(source: StepSource, view: View) -> BeginStage | None:

@@ -98,6 +98,7 @@ def close(transaction: Transaction, held: Held, state: str, reason: str | None, 
     transaction.run("operations.cancel", **run, reason=f"the run {state}")
     transaction.run("steps.cancel", **run)
     transaction.run("groups.drop_open", **run, reason=dropped)
+    transaction.run("grader_checks.drop_of_run", **run)
     transaction.run("journal.delete_dropped", **run)
     transaction.run("events.add_of_step", **run, tenant_id=held.tenant_id, kind=state, step=None,
                     message=reason or f"run {state}", data="{}")

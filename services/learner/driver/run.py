@@ -17,7 +17,7 @@ from hone.spec.settings import Settings
 from hone.store.database import Database, Transaction
 from hone.store.leases import fenced
 from hone.store.objects import Objects
-from hone.telemetry import tracing
+from hone.telemetry import metrics, tracing
 from hone.trajectory.plan import by_kind
 from services.learner.driver import decisions, manifests, offers, operations, preflight
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
@@ -29,6 +29,7 @@ from services.learner.driver.groups import (
     request_groups,
     train_sampling,
 )
+from services.learner.driver.judge_gate import DRIFTED, JudgeGate
 from services.learner.driver.lease import RunLease, close
 from services.learner.driver.limits import Limits, TenantFigures
 from services.learner.driver.pacing import Outline
@@ -75,6 +76,7 @@ class RunDriver:
         self._outline = Outline.of(lease.spec)
         self._sources = [self._source(stage) for stage in stages(lease.spec)]
         self._decide = decisions.decide if lease.preflight is None else decisions.decide_preflight
+        self._gate = JudgeGate.of(database, lease)
         self._memory: Memory | None = None
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
@@ -118,9 +120,11 @@ class RunDriver:
             self._memory = read_memory(self._database, self.lease)
         view = read_view(self._database, self.lease, self._memory)
         self._traces.report(view.committed)
+        judge = self._gate.standing(view.planned) if self._gate is not None else None
         limit, left = self._limits.reached(view.committed), self._limits.left
         paid = self._outline.pace.before(view.committed + 1)
-        return replace(view, limit=limit, affordable=None if left is None or not paid else math.ceil(left * paid))
+        affordable = None if left is None or not paid else math.ceil(left * paid)
+        return replace(view, judge=judge, limit=limit, affordable=affordable)
 
     def _source_of(self, view: View) -> decisions.StepSource:
         """Return the source of the step after the last planned one; beyond the last step, the last source.
@@ -146,10 +150,10 @@ class RunDriver:
             case decisions.DropRefused():
                 with fenced(self._database, self.lease) as transaction:
                     drop_refused(transaction, self.lease)
-            case decisions.RequestEvaluation(step, version_id):
-                self._request_evaluation(step, version_id)
-            case decisions.RecordEvaluation(step):
-                self._record_evaluation(step, view)
+            case decisions.RequestEvaluation() | decisions.RecordEvaluation():
+                self._evaluate(action, view)
+            case decisions.CheckJudge(number, step):
+                self._check_judge(number, step)
             case decisions.Expire(oldest):
                 self._expire(oldest)
             case decisions.BeginStage(stage):
@@ -165,7 +169,11 @@ class RunDriver:
 
     def _end(self, action: decisions.End) -> None:
         with fenced(self._database, self.lease) as transaction:
+            if action.event is not None:
+                record_event(transaction, self.lease, action.event)
             close(transaction, self.lease, action.state, action.reason, action.dropped)
+        if action.event is not None and action.event.kind == DRIFTED:
+            metrics.JUDGES_DRIFTED.inc()
 
     def _set_state(self, action: decisions.SetState, view: View) -> None:
         """Pause the run or let it go on. An event tells of a pause by a limit, and of its end."""
@@ -184,6 +192,16 @@ class RunDriver:
             else:
                 operations.publish_bases(transaction, self.lease)
         self._memory = replace(view.memory, base_requested=True)
+
+    def _evaluate(self, action: decisions.RequestEvaluation | decisions.RecordEvaluation, view: View) -> None:
+        if isinstance(action, decisions.RequestEvaluation):
+            self._request_evaluation(action.step, action.version_id)
+        else:
+            self._record_evaluation(action.step, view)
+
+    def _check_judge(self, number: int, step: int) -> None:
+        assert self._gate is not None, "its standing asked for the check"
+        self._gate.request(number, step)
 
     def _request_evaluation(self, step: int, version_id: str) -> None:
         traceparent = self._traces.of_evaluation(step)

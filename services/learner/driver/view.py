@@ -9,6 +9,7 @@ from hone.algorithms.self_verify import GenerationGroup
 from hone.limits import Limit
 from hone.store.database import Database, Row
 from hone.store.leases import LeaseLost
+from services.learner.driver.judge_gate import JudgeStanding
 from services.learner.driver.lease import RunLease
 
 
@@ -77,6 +78,7 @@ class View:
     reason: str | None = None  # why the run is paused, if not by its user
     limit: Limit | None = None  # that is reached
     affordable: int | None = None  # groups that the rest of the budget pays for, at the price of those before
+    judge: JudgeStanding | None = None  # None: the run does not check its judge
     samples: ReadySamples | None = None  # None until a decision asks for them
 
     def open(self, purpose: str, step: int) -> GroupCount:

@@ -294,3 +294,18 @@ def test_what_cannot_be_measured_is_refused(hone: Client, stack: AskedStack, dat
     with pytest.raises(HoneError, match="no check"):
         stranger.grader_check(asked.id)
     assert not stranger.grader_checks().data
+
+
+def test_a_run_s_labelled_set_is_the_tenant_s_own(hone: Client, stack: AskedStack, database: Database) -> None:
+    hone.upload_dataset("labelled", b'{"prompt": "a", "output": "b", "label": true}\n'
+                                    b'{"prompt": "a", "output": "c", "label": false}\n')
+    run = {"name": "gated", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1, "eval": None,
+           "grader": LABELS, "judge_check": {"set": "dataset:labelled"}}
+    made = hone.create_run(run)
+    assert hone.run(made.id).spec["judge_check"]["every"] == 50
+    with pytest.raises(HoneError, match=made.id):
+        hone.delete_dataset("labelled")
+    stranger = stack.hone(keys.create(database, "gating", tenant="gaters").secret)
+    for client, name in ((hone, "dataset:unknown"), (hone, "dataset:unlabelled"), (stranger, "dataset:labelled")):
+        with pytest.raises(Refused, match=r"judge_check\.set"):
+            client.create_run({**run, "judge_check": {"set": name}})

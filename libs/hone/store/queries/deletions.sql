@@ -71,7 +71,8 @@ WHERE r.state IN ('queued', 'running', 'paused') AND (
         AND (m.id = r.policy_model_id OR m.id IN (SELECT value FROM jsonb_each_text(r.roles))))
     OR %(kind)s = 'dataset' AND jsonb_path_exists(
         r.spec, '$.**.dataset ? (@ == $id || @ == $name)',
-        jsonb_build_object('id', %(id)s::text, 'name', %(name)s::text)))
+        jsonb_build_object('id', %(id)s::text, 'name', %(name)s::text))
+    OR %(kind)s = 'dataset' AND r.spec #>> '{judge_check,set}' IN ('dataset:' || %(id)s::text, 'dataset:' || %(name)s::text))
 ORDER BY r.id LIMIT 10
 
 -- name: mark_export

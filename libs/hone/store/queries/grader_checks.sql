@@ -54,3 +54,26 @@ RETURNING id
 -- name: release
 -- Checks of an earlier process of this name are due at once.
 UPDATE grader_checks SET state = 'waiting', due_at = now() WHERE owner = %(owner)s AND state = 'taken'
+
+-- name: add_of_run
+-- Nothing where the run has asked for its check of this number.
+INSERT INTO grader_checks (id, tenant_id, run_id, number, step, grader, grader_hash, set_name, asked)
+VALUES (%(id)s, %(tenant_id)s, %(run_id)s, %(number)s, %(step)s, %(grader)s, %(grader_hash)s, %(set_name)s, %(asked)s)
+ON CONFLICT (run_id, number) DO NOTHING
+
+-- name: of_run
+-- The first check of a run and the newest.
+SELECT number, step, grader_hash, asked, judges, length(verdicts) AS pairs, length(replace(verdicts, '?', '')) AS judged,
+    counts, state, reason
+FROM grader_checks c WHERE run_id = %(run_id)s AND (number = 0 OR number = (
+    SELECT max(number) FROM grader_checks n WHERE n.run_id = %(run_id)s))
+ORDER BY number
+
+-- name: answering
+-- What answered the questions of a run last, by judge.
+SELECT judge, pinned FROM judge_spending WHERE run_id = %(run_id)s AND pinned <> ''
+
+-- name: drop_of_run
+-- A run that has ended needs no check any more.
+UPDATE grader_checks SET state = 'failed', reason = 'the run ended', ended_at = now()
+WHERE run_id = %(run_id)s AND state IN ('waiting', 'taken')
