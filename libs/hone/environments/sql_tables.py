@@ -1,15 +1,25 @@
-"""Reads all tables of a SQLite database, at a limited cost. Views and virtual tables are left out."""
+"""Reads SQLite databases as rows and snapshots hold them, and all of their tables, at a limited cost."""
 
 import sqlite3
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hone.environments.statements import StatementError, queried
+from hone.environments.statements import StatementError, queried, scripted
 
 _BYTES = 8_000_000_000
 """Bytes that reading may move, as for the queries of a grader."""
 _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_PRAGMA, sqlite3.SQLITE_FUNCTION})
+
+
+_MAGIC = b"SQLite format 3\0"
+_FILE = b64encode(_MAGIC)[:-3].decode()
+"""Begins the base64 of every SQLite file, and no SQL script."""
+_JOURNALS, _ROLLBACK = slice(18, 20), b"\x01\x01"
+"""Bytes of a file's header that say how it is written: one in WAL mode cannot be opened in memory."""
+_MOST_ROWS = 1_000_000
 
 
 class TooManyRows(ValueError):
@@ -28,8 +38,27 @@ class WholeTable:
     key: Sequence[str]
 
 
+def made(given: str) -> bytes:
+    """Return the database that a text stands for: a SQLite file in base64, or the script that makes it.
+
+    A file is read once as a whole. Raises StatementError.
+    """
+    if not given.lstrip().startswith(_FILE):
+        return scripted(given)
+    try:
+        file = bytearray(b64decode("".join(given.split()), validate=True))
+    except NotBase64 as error:
+        raise StatementError(f"found a SQLite file that is no base64 ({error})") from error
+    file[_JOURNALS] = _ROLLBACK
+    try:
+        read_tables(bytes(file), _MOST_ROWS)
+    except TooManyRows as error:
+        raise StatementError(f"found {error}") from error
+    return bytes(file)
+
+
 def read_tables(database: bytes, most: int) -> dict[str, WholeTable]:
-    """Return the tables of a database by name, with at most `most` rows together.
+    """Return the tables of a database by name, with at most `most` rows together. Views are left out.
 
     Raises TooManyRows, and StatementError for bytes that are no database or cost too much.
     """

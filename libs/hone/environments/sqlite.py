@@ -27,6 +27,7 @@ from hone.environments.contract import (
     WrongParams,
 )
 from hone.environments.hashing import digest, splitmix
+from hone.environments.sql_tables import made
 from hone.environments.statements import StatementError, content, queried, scripted
 from hone.environments.tools import Tool, ToolError, tool_call, use
 
@@ -75,7 +76,7 @@ class _DatabaseState:
 class Sqlite:
     """A row is `{"prompt": question, "database": SQL script, "answer": str}`; without rows, questions are generated.
 
-    Further fields of a row are for its grader.
+    The database may be a SQLite file in base64, too. Further fields of a row are for its grader.
     """
 
     summary = "Answer a question about a SQLite database by querying it with a tool."
@@ -201,9 +202,10 @@ def _generated(params: SqliteParams, seed: int) -> SqlQuestion:
 
 def _made(script: str) -> bytes:
     try:
-        return scripted(script)
+        return made(script)
     except StatementError as error:
-        raise WrongParams("item.database", script[:200], f"an SQL script ({error})") from error
+        raise WrongParams("item.database", script[:200], f"an SQL script, or a SQLite file in base64 ({error})"
+                          ) from error
 
 
 def _shown(rows: sqlite3.Cursor) -> str:

@@ -11,7 +11,8 @@ from hone.environments.sql_instances import turned_round, with_fewer_rows
 from hone.environments.sql_reading import OrderTerm, Table, order_terms, ordered
 from hone.environments.sql_reading import read as read_within
 from hone.environments.sql_results import same, same_columns, same_set
-from hone.environments.statements import StatementError, scripted
+from hone.environments.sql_tables import made
+from hone.environments.statements import StatementError
 from hone.graders.contract import InvalidSpec
 
 Comparison: TypeAlias = Literal["multiset", "set", "ordered", "columns"]
@@ -61,13 +62,14 @@ class Gold:
 def gold(script: str, sql: str, rule: ResultRule, perturbed: int, allowed: frozenset[Fault]) -> Gold:
     """Return what the gold query gives on the database of a script, and on `perturbed` ones with fewer rows.
 
-    Raises InvalidSpec, which names the field: for a script or a query that fails, and for a fault of the query that is
-    not allowed. Where rows of an equal rank may come in any order, no order is expected.
+    The script may be a SQLite file in base64. Raises InvalidSpec, which names the field: for a script or a query that
+    fails, and for a fault of the query that is not allowed. Where rows of an equal rank may come in any order, no order
+    is expected.
     """
     try:
-        database = scripted(script)
+        database = made(script)
     except StatementError as error:
-        raise _invalid(f"database: the script fails: {error}") from error
+        raise _invalid(f"database: it cannot be made: {error}") from error
     rule = replace(rule, in_order=rule.in_order or (rule.comparison != "set" and ordered(sql)))
     whole = _decided(database, sql, rule, allowed)
     others = tuple(islice(_perturbed(database, sql, whole.rule, perturbed, allowed), perturbed))

@@ -30,7 +30,8 @@ class SqlParams(GraderParams):
     """The database, the gold query, and when two results are equal."""
 
     type: Literal["sql"] = Field(description="Name of the grader.")
-    database: Template = Field("{{ item.database }}", description="SQL script that makes the database (SQLite).")
+    database: Template = Field("{{ item.database }}", description="SQL script that makes the "
+                               "database (SQLite), or its file in base64.")
     gold: Template = Field("{{ item.gold }}", description="The query whose result is right.")
     comparison: Comparison = Field(
         "multiset", description="multiset: the same rows equally often, and in order where the gold query has an ORDER "
