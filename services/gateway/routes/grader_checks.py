@@ -11,7 +11,7 @@ from hone.client.check_resources import AgreementCounts, AgreementFigures, Grade
 from hone.client.resources import Page
 from hone.environments import row_json
 from hone.graders.labelled_pairs import MASTER_KEY
-from hone.spec.problems import Invalid
+from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import grader_checks, graders
 from services.gateway.admission.parameters import AfterCheck, Id, Limit, page
@@ -37,7 +37,7 @@ async def check_requested(wanted: WantedCheck, caller: Caller) -> GraderCheck:
     """
     spec = await graders.checked(caller, wanted.grader)
     async with caller.transaction() as transaction:
-        if problems := await grader_checks.problems(transaction, spec, wanted.set):
+        if problems := unstorable(wanted.model_dump()) or await grader_checks.problems(transaction, spec, wanted.set):
             raise Invalid(problems)
         made = ids.new("check")
         await transaction.run("grader_checks.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id,
@@ -48,8 +48,10 @@ async def check_requested(wanted: WantedCheck, caller: Caller) -> GraderCheck:
 @router.get("")
 async def checks(
     caller: Caller, limit: Limit = 50, after: AfterCheck = None,
-    run_id: Annotated[str | None, Query(max_length=100, description="Only those of this run.")] = None,
-    grader_hash: Annotated[str | None, Query(max_length=100, description="Only those of this grader.")] = None,
+    run_id: Annotated[str | None, Query(
+        pattern=r"^run_\w+$", max_length=100, description="Only those of this run.")] = None,
+    grader_hash: Annotated[str | None, Query(
+        pattern=r"^[0-9a-f]+$", max_length=100, description="Only those of this grader.")] = None,
 ) -> Page[GraderCheck]:
     """List checks, the newest first."""
     async with caller.transaction() as transaction:

@@ -80,13 +80,19 @@ class GraderChecks:
 
     async def _take_forever(self) -> None:
         while True:
-            with suppress(NotReady):
-                free = _AT_ONCE - len(self._working)
-                for check, left in await self._parts.rows.claim(free) if free else []:
-                    task = asyncio.create_task(self._work(check, left))
-                    self._working.add(task)
-                    task.add_done_callback(self._working.discard)
+            try:
+                await self._take(_AT_ONCE - len(self._working))
+            except NotReady as away:
+                _log.warning("no checks of graders are taken: %s", away)
+            except Exception:  # of one row: those that are due after it are taken at the next looks
+                _log.exception("a check of a grader cannot be taken")
             await asyncio.sleep(_LOOK_S)
+
+    async def _take(self, free: int) -> None:
+        for check, left in await self._parts.rows.claim(free) if free else []:
+            task = asyncio.create_task(self._work(check, left))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
 
     async def _work(self, check: GraderCheck, left: CheckProgress) -> None:
         """Make a check, or say why it has to be made later. While the database is away its lease ends by itself."""

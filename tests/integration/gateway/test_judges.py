@@ -283,6 +283,8 @@ def test_what_cannot_be_measured_is_refused(hone: Client, stack: AskedStack, dat
     pairwise = {"type": "pairwise", "model": "own", "task": "Which is better?"}
     for client, grader, on, field in (
             (hone, CHECK, "short_answer", "set"), (hone, CHECK, "dataset:none", "set"),
+            (hone, CHECK, "dataset:\0", "set"), (hone, CHECK, "dataset:" + "x" * 400, "set"),
+            (hone, {**CHECK, "name": "a\0"}, "short_answers", "grader.name"),
             (hone, CHECK, "dataset:unlabelled", "set"), (stranger, CHECK, "dataset:unlabelled", "set"),
             (hone, pairwise, "short_answers", "grader.type"),
             (hone, {**LABELS, "model": "x"}, "short_answers", "grader"),

@@ -142,6 +142,20 @@ def test_a_judge_that_is_away_ends_no_check_and_no_verdict_is_lost(run: Run, jud
     assert len(judge.asked) == answered + 1, "each pair is asked about once, and the failed one again"
 
 
+def test_a_killed_service_s_check_goes_on_where_it_was(run: Run, judge: ScriptedJudge) -> None:
+    """Another one takes it when its lease is over, and asks about the pairs that have no verdict."""
+    judge.verdict = lambda _: True
+    whole = ended(run, ask(run))
+    asked, left = len(judge.asked), ids.new("check")
+    run.do("INSERT INTO grader_checks (id, tenant_id, grader, grader_hash, set_name, set_hash, judges, verdicts, "
+           "state, owner, attempts, due_at) SELECT %s, tenant_id, grader, grader_hash, set_name, set_hash, judges, "
+           "'??' || substr(verdicts, 3), 'taken', 'killed', 1, now() FROM grader_checks WHERE id = %s",
+           left, whole["id"])
+    again = ended(run, left)
+    assert (again["verdicts"], again["counts"]) == (whole["verdicts"], whole["counts"])
+    assert len(judge.asked) == asked + 2
+
+
 def test_a_set_that_the_grader_cannot_read_ends_the_check(run: Run) -> None:
     other = {**GRADER, "input": [{"role": "user", "content": "{{ item.passage }} {{ sample.output_text }}"}]}
     row = ended(run, ask(run, grader=other))
