@@ -59,7 +59,16 @@ def _message(message: object) -> Markup:
         return code(_json(message))
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
-    return _said(str(message.get("role", "message")), "\n".join(map(_part, parts)))
+    words = list(filter(None, [*map(_part, parts), *map(_call, message.get("tool_calls") or ())]))
+    return _said(str(message.get("role", "message")), "\n".join(words))
+
+
+def _call(call: object) -> str:
+    """Return what a judge looked at: a tool with its arguments, as it wrote them."""
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return _json(call)
+    return f"→ {function.get('name')}({function.get('arguments') or ''})"
 
 
 def _part(part: object) -> str:

@@ -39,3 +39,12 @@ def test_two_entries_are_open_and_a_silent_program_says_so() -> None:
 
 def test_tokens_are_named_by_judge() -> None:
     assert evidence.tokens({"judge-1": 120, "own": 0}) == "120 tokens of judge-1, 0 tokens of own"
+
+
+def test_what_a_judge_looked_at_stands_between_its_words() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "query", "arguments": '{"sql": "SELECT <b>"}'}}
+    asked = [{"role": "assistant", "content": "", "tool_calls": [call, "odd"]},
+             {"role": "tool", "tool_call_id": "1", "content": "evidence 1\n5"}]
+    shown = str(evidence.entries([{"judge": "expert", "model": "m", "asked": asked, "answered": "{}"}]))
+    assert "→ query({&#34;sql&#34;: &#34;SELECT &lt;b&gt;&#34;})\n&#34;odd&#34;" in shown
+    assert "evidence 1\n5" in shown
