@@ -56,22 +56,31 @@ def test_a_judge_and_a_program_teach_what_the_rule_teaches(
     assert spent.answers <= asked, "equal answers are asked about once"
 
 
-def test_a_judge_of_steps_gates_the_rewards_of_pgpo(
+def test_a_judge_of_steps_gates_pgpo_and_a_judge_that_looks_sees_the_world(
     plain: Scene, judge: ScriptedJudge, bases: Callable[..., Path],
 ) -> None:
-    """The whole preset: a filter by length over extra groups, comparison, and step scores that a model gave."""
+    """The whole preset: a filter by length over extra groups, comparison, and step scores that a model gave.
+
+    Beside it a run is judged by somebody who reads the state that each sample left.
+    """
     client = plain.client
-    client.upload_model("pgpo-base", bases(steps=90, careless=0.5))
+    client.upload_model("steps-base", bases(steps=90, careless=0.5))
     client.put_secret("critic-key", KEY)
     client.put_judge("critic", judge.url, "judge-1", secret="critic-key")
-    grader = {"type": "process_critic", "model": "critic", "task": "JUDGE: steps {{ item.prompt }}",
-              "grader": {"type": "exact"}}
-    run = client.create_run(toy.spec("pgpo", "pgpo-base", 2, grader=grader, algorithm="pgpo"))
+    steps = {"type": "process_critic", "model": "critic", "task": "JUDGE: steps {{ item.prompt }}",
+             "grader": {"type": "exact"}}
+    looks = {"type": "agent_judge", "model": "critic", "task": "JUDGE: look turns 2"}
+    run = client.create_run(toy.spec("pgpo", "steps-base", 2, grader=steps, algorithm="pgpo"))
+    looked = client.create_run(toy.spec("looked", "steps-base", 1, grader=looks, eval=None, task={
+        "environment": "sort_turns", "params": {"digits": 2, "slack": 1}}, sampling={"max_tokens": 1}))
     plain.finished(run.id)
     rows = plain.rows("SELECT component, value, status FROM grades WHERE run_id = %s", run.id)
     assert {row["status"] for row in rows} == {"ok"}
-    by_name = {name: [row["value"] for row in rows if row["component"] == name]
-               for name in ("", "accuracy", "format", "process", "step")}
-    assert set(by_name["step"]) == {0.5}, "an answer is one line"
-    assert set(by_name["process"]) == {0.5}
-    assert set(by_name[""]) == {0.05, 0.5}, "a half of 0.9 accuracy + 0.1 format"
+    by_name = {name: {row["value"] for row in rows if row["component"] == name} for name in ("", "process", "step")}
+    assert by_name == {"": {0.05, 0.5}, "process": {0.5}, "step": {0.5}}, "half of 0.9 accuracy + 0.1 format"
+    plain.finished(looked.id)
+    grades = plain.rows("SELECT status, value, evidence FROM grades WHERE run_id = %s AND component = ''", looked.id)
+    read = {(row["value"], row["evidence"][0]["asked"][-1]["content"]) for row in grades}
+    assert read == {(1.0, "evidence 1\n2"), (0.0, "evidence 1\n3")}
+    again = client.grade_again(looked.id, {"type": "state", "expected": {"turns": "2"}}).data
+    assert [one.score for one in again] == [one.first_score for one in again], "the recorded actions were taken again"

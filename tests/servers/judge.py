@@ -120,15 +120,20 @@ class _Handler(BaseHTTPRequestHandler):
         self._complete(body, json.dumps({"scores": [0.5 ** place for place in range(1, count + 1)]}))
 
     def _look(self, body: dict[str, Any], value: str) -> None:
-        """Count the items of a database, in its state after or before; the task is done if there are so many."""
-        state, count = value.split()
+        """Count the items of a database after the work or before it, or read a part of the state by its name.
+
+        The task is done if it is the value that is wanted.
+        """
+        state, wanted = value.split()
         seen = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if not seen:
+            count = {"sql": "SELECT count(*) FROM items"}
+            tool, arguments = {"after": ("query", count), "before": ("query_before", count)}.get(
+                state, ("read_state", {"path": state}))
             return self._complete(body, None, tool_calls=[{"id": "call_1", "type": "function", "function": {
-                "name": "query" if state == "after" else "query_before",
-                "arguments": json.dumps({"sql": "SELECT count(*) FROM items"})}}])
-        done = int(seen[0] == f"evidence 1\n{count}")
-        return self._complete(body, json.dumps({"reasons": [{"claim": "so many", "evidence": 1, "ok": bool(done)}],
+                "name": tool, "arguments": json.dumps(arguments)}}])
+        done = int(seen[0] == f"evidence 1\n{wanted}")
+        return self._complete(body, json.dumps({"reasons": [{"claim": "it is there", "evidence": 1, "ok": bool(done)}],
                                                 "verdicts": {"done": done}, "confidence": 1}))
 
     def _number(self, body: dict[str, Any], number: float) -> None:
