@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from hone.graders import program_tests
+from hone.graders import assert_tests, program_tests
 from hone.graders.contract import (
     Grader,
     GraderParams,
@@ -94,7 +94,7 @@ class _Exam:
 
     source: str
     tests: list[Test]
-    function: str
+    function: str  # empty: of scripts and assertions
     held_out: int  # of the last tests
     params: CodeParams
 
@@ -146,8 +146,9 @@ class _Exam:
 
     def _called(self, tests: Sequence[CallTest]) -> Program:
         whole = min(self.left_s, self.params.seconds * (len(tests) + 1))
+        entry = _CALLED.format(name=self.function) if self.function else assert_tests.source(_ENTRY)
         return Program(
-            self.source + _CALLED.format(name=self.function), function=_ENTRY, calls=[test.args for test in tests],
+            self.source + entry, function=_ENTRY, calls=[test.args for test in tests],
             limits=Limits(wall_s=whole, call_s=min(self.params.seconds, whole), cpu_s=whole,
                           memory_bytes=self.params.memory_mb * MEBI, output_bytes=8 * MEBI))
 
@@ -218,7 +219,7 @@ def _exam(item: Item, program: str, params: CodeParams) -> _Exam:
     prelude = rendered(params.prelude, item, "")
     if len(prelude) > _LONGEST_PRELUDE:
         raise InvalidSpec(f"other_error: prelude: found {len(prelude)} characters, expected at most {_LONGEST_PRELUDE}")
-    function = _function(item, first.function, params) if isinstance(tests[0], CallTest) else ""
+    function = _function(item, first.function, params) if type(tests[0]) is CallTest else ""
     held_out = params.held_out + len(tests) - len(first.tests)
     return _Exam(f"{prelude}\n{program}" if prelude else program, tests, function, held_out, params)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hone.graders import assert_tests
 from hone.graders.contract import InvalidSpec
 
 MOST = 1000
@@ -14,7 +15,7 @@ MOST = 1000
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"([+-]?)0*([0-9]+)")
 _SHAPES = ('a list of tests {"input": text, "output": text} or {"args": list, "expected": value}, '
-           'or {"inputs": list, "outputs": list}')
+           'or {"inputs": list, "outputs": list}, or a list of assertions')
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class CallTest:
 
     args: list[Any]
     expected: Any
+
+
+@dataclass(frozen=True)
+class AssertTest(CallTest):
+    """An expression, the only argument, whose value the program gives as `assert_tests` writes it."""
 
 
 Test: TypeAlias = StdinTest | CallTest
@@ -50,7 +56,9 @@ def read(text: str, field: str) -> Tests:
     LiveCodeBench's tests (`testtype` functional) have one argument a line. The tests of APPS are two lists.
     """
     try:
-        given = json.loads(text)
+        given = assert_tests.split(text) if text.lstrip().startswith("assert ") else json.loads(text)
+    except assert_tests.NoAssertion as error:
+        raise _wrong(field, text, str(error)) from error
     except (ValueError, RecursionError) as error:
         raise _wrong(field, text, f"JSON ({error})") from error
     tests = _listed(given, field) if isinstance(given, dict) else given
@@ -72,8 +80,10 @@ def _listed(given: Mapping[str, Any], field: str) -> list[Any]:
 
 
 def _test(given: Any, field: str) -> Test:
+    if isinstance(given, str):
+        return _asserted(given, field)
     if not isinstance(given, dict):
-        raise _wrong(field, given, "an object")
+        raise _wrong(field, given, "an object, or an assertion")
     if "args" in given and "expected" in given:
         if not isinstance(given["args"], list):
             raise _wrong(f"{field}.args", given["args"], "a list of arguments")
@@ -83,6 +93,14 @@ def _test(given: Any, field: str) -> Test:
             raise _wrong(f"{field}.{name}", given.get(name), "a text, or args and expected")
     return _by_lines(given, field) if given.get("testtype") == "functional" else StdinTest(
         given["input"], given["output"])
+
+
+def _asserted(given: str, field: str) -> AssertTest:
+    try:
+        expression, expected = assert_tests.read(given)
+    except assert_tests.NoAssertion as error:
+        raise _wrong(field, given, str(error)) from error
+    return AssertTest([expression], expected)
 
 
 def _is_text(text: str) -> bool:

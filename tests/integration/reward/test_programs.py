@@ -85,8 +85,11 @@ def test_programs_that_pass_their_tests_are_right(reward: Any) -> None:
     method = "class Solution:\n    def solve(self, x: List[int]) -> int: return x * 7919 % 1009"
     found = [code(reward, RIGHT, LINES), code(reward, RIGHT, CALLS, function="solve"),
              code(reward, method, CALLS, function="solve", prelude="from typing import List"),
-             code(reward, "def solve(x): return {40: 943}[x]", CALLS, function="solve", score="fraction")]
-    assert [(one.status, one.score) for one in found] == [(OK, 1.0)] * 3 + [(OK, pytest.approx(0.2))]
+             code(reward, "def solve(x): return {40: 943}[x]", CALLS, function="solve", score="fraction"),
+             code(reward, "def solve(x): return (x, {x})", score="fraction", tests=[
+                 "assert solve(1) == (1, {1})", "assert solve(2) == [2, {2}]"])]
+    assert [(one.status, one.score) for one in found] == [(OK, 1.0)] * 3 + [
+        (OK, pytest.approx(0.2)), (OK, 0.5)]
     assert graded(reward, {"type": "code"}, RIGHT, {"tests": LINES}).status == NOTHING
 
 
