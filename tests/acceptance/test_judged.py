@@ -1,4 +1,4 @@
-"""Runs whose rewards come from a judge and from a user's program: they learn what a rule teaches."""
+"""Runs whose rewards come from a judge, a user's program and `verifiers`: they learn what a rule teaches."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene
+from tests.servers import foreign_packages
+from tests.servers.children import Children
 from tests.servers.judge import KEY, ScriptedJudge, listening
 
 STEPS = 6
@@ -18,7 +20,8 @@ GRADERS: dict[str, dict[str, Any]] = {
         "def grade(sample, item):\n    return float(sample['output_text'].strip() == item['answer'])")},
     "judge": {"type": "score_model", "name": "s", "model": "expert", "input": [{"role": "user", "content": SAME}]},
     "picky": {"type": "score_model", "name": "s", "model": "expert", "input": [
-        {"role": "user", "content": SAME.replace("same", "picky")}]}}
+        {"role": "user", "content": SAME.replace("same", "picky")}]},
+    "verifier": {"type": "verify_server", "server": "copied", "fields": ["answer"], "components": ["copied"]}}
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +30,27 @@ def judge() -> Iterator[ScriptedJudge]:
         yield judge
 
 
-def test_a_judge_and_a_program_teach_what_the_rule_teaches(
-    plain: Scene, judge: ScriptedJudge, bases: Callable[..., Path],
+@pytest.fixture(scope="module")
+def verifier(need: Callable[[str | None], None], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a taskset of the real package `verifiers`."""
+    with Children(tmp_path_factory.mktemp("verifier")) as children:
+        try:
+            yield foreign_packages.serve(children, "current", "--verifiers", "copied")
+        except foreign_packages.NotInstalled as error:
+            need(str(error))
+
+
+@pytest.mark.timeout(1200)  # it may install the package
+def test_a_judge_a_program_and_a_verifier_teach_what_the_rule_teaches(
+    plain: Scene, judge: ScriptedJudge, verifier: str, bases: Callable[..., Path],
 ) -> None:
     """Equal rewards make equal weights, bit for bit. A judge that refuses a part masks a part, and the run goes on."""
     client = plain.client
     client.upload_model("judged-base", bases(steps=90, careless=0.5))
     client.put_secret("expert-key", KEY)
     client.put_judge("expert", judge.url, "judge-1", secret="expert-key", prompt_price=1.0)
+    client.put_secret("verifier-key", foreign_packages.KEY)
+    client.put_judge("copied", verifier, secret="verifier-key", protocol="verify")
     runs = {name: client.create_run(toy.spec(f"by-{name}", "judged-base", STEPS, grader=grader))
             for name, grader in GRADERS.items()}
     for run in runs.values():
@@ -43,6 +59,7 @@ def test_a_judge_and_a_program_teach_what_the_rule_teaches(
     assert len(set(weights["rule"])) > STEPS // 2, "it learns"
     assert weights["program"] == weights["rule"]
     assert weights["judge"] == weights["rule"]
+    assert weights["verifier"] == weights["rule"]
     assert weights["picky"] != weights["rule"]
     graded = plain.rows("SELECT status, count(*) AS grades FROM grades WHERE run_id = %s GROUP BY 1", runs["picky"].id)
     counts = {row["status"]: row["grades"] for row in graded}

@@ -14,9 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hone.stack import ports
+from tests.servers.children import Children
+
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".cache" / "verifiers"
 MODULES = ROOT / "tests" / "integration" / "verifiers" / "modules"
+COMMAND, KEY = "from hone.cli.main import app; app()", "the key of the verify server"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,18 @@ LINES: Mapping[str, Line] = {
 
 class NotInstalled(Exception):
     """pip could not install the packages. The message is the end of what it said."""
+
+
+def serve(children: Children, name: str, *options: str, **more: str) -> str:
+    """Start `hone verifier serve` in a line of packages, as the child "verifier…". Returns its address.
+
+    `more` are variables of the process. Raises NotInstalled.
+    """
+    [port], child = ports.pick(1), f"verifier{len(list(children.directory.glob('verifier*')))}"
+    command = [python(name), "-c", COMMAND, "verifier", "serve", *options, "--port", str(port)]
+    children.start(child, command, env={**variables(), "HONE_VERIFIER_KEY": KEY, **more})
+    children.wait(child, lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=180)
+    return f"http://127.0.0.1:{port}"
 
 
 def variables() -> dict[str, str]:

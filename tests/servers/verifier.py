@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         order = next(iter(_ORDER.findall(answer)), "reward 1").strip()
         verifier.attempts[order] += 1
         kind, _, value = order.partition(" ")
-        time.sleep({"stall": 1.0}.get(kind, 0))
+        time.sleep({"stall": 3.0}.get(kind, 0))
         if kind == "status" and ("once" not in value or verifier.attempts[order] == 1):
             return self._send(int(value.split()[0]), {"detail": "the sandbox is away"}, {"Retry-After": "0"})
         if kind == "garbage":

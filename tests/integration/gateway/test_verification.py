@@ -30,7 +30,8 @@ def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) ->
     shared, home = {"HONE_REWARD_ADDRESS": f"127.0.0.1:{port}"}, tmp_path_factory.mktemp("verified")
     with Children(home) as children:
         children.start("reward", [sys.executable, "-m", "services.reward"], env={
-            **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url})
+            **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url,
+            "HONE_OBJECTS_URL": f"file://{home / 'objects'}"})
         gateway = serve(children, postgres, f"file://{home / 'objects'}", shared)
         children.wait("reward", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
         yield gateway

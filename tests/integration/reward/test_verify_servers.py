@@ -18,7 +18,7 @@ from tests.servers.verifier import KEY, ScriptedVerifier, listening
 TOKEN = "the-token-of-this-stack"
 OK, JUDGE_ERROR, INVALID_SPEC = (
     reward_pb2.GRADE_STATUS_OK, reward_pb2.GRADE_STATUS_JUDGE_ERROR, reward_pb2.GRADE_STATUS_INVALID_SPEC)
-TERMS = {"protocol": "verify", "timeout_s": 0.5, "attempts": 2}
+TERMS = {"protocol": "verify", "timeout_s": 1.5, "attempts": 2}
 GRADER = {"type": "verify_server", "server": "gym", "fields": {"expected": "answer"}, "components": ["exact"]}
 ROW = json.dumps({"prompt": "two and two?", "answer": "four", "secret": "not sent"})
 
@@ -68,7 +68,7 @@ def test_a_reward_comes_with_its_components_and_what_was_sent(
     assert [(one.status, one.score, one.decided_by) for one in (first, second)] == [
         (OK, 0.25, "verify_server"), (OK, 1.0, "verify_server")]
     assert dict(first.components) == {"exact": 0.25, "format": 1.0}
-    sent = verifier.asked[0]
+    sent = next(one for one in verifier.asked if "reward 0.25" in json.dumps(one))
     assert sent["expected"] == "four"
     assert "secret" not in json.dumps(sent)
     assert sent["responses_create_params"]["input"] == [{"role": "user", "content": "two and two?"}]
@@ -85,7 +85,7 @@ def test_a_reward_comes_with_its_components_and_what_was_sent(
 FAILURES = [
     ("status 500", JUDGE_ERROR, "model_grader_server_error", "(after 2 attempts): {\"detail\": \"the sandbox"),
     ("status 422", JUDGE_ERROR, "model_grader_server_error", "refuses the question with status 422"),
-    ("stall", JUDGE_ERROR, "model_grader_server_error", "did not answer within 0.5 s (after 2 attempts)"),
+    ("stall", JUDGE_ERROR, "model_grader_server_error", "did not answer within 1.5 s (after 2 attempts)"),
     ("garbage", JUDGE_ERROR, "model_grader_server_error", "something else than a JSON object with a reward"),
     ("silent", JUDGE_ERROR, "model_grader_server_error", "something else than a JSON object with a reward"),
     ("masked", JUDGE_ERROR, "model_grader_server_error", "failure_reason the session was lost"),
@@ -121,7 +121,8 @@ def test_a_name_of_another_protocol_or_of_nobody_is_no_server(reward: Any, run: 
         {"role": "user", "content": "{{ sample.output_text }}"}]}
     cases = (({**GRADER, "server": "model"}, "no verify server 'model' is set"),
              ({**GRADER, "server": "away"}, "cannot be reached"),
-             ({**GRADER, "server": "nobody"}, "no verify server 'nobody' is set"), (judge, "gym is a verify server"))
+             ({**GRADER, "server": "nobody"}, "no verify server 'nobody' is set"),
+             (judge, "gym has the protocol verify"))
     with ThreadPoolExecutor(len(cases)) as threads:
         found = list(threads.map(lambda case, group: graded(reward, run, ["four"], group, case[0])[0],
                                  cases, run.groups(*range(len(cases)))))

@@ -2,17 +2,16 @@
 
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
-from hone.stack import ports
 from tests.servers import foreign_packages
 from tests.servers.children import Children
+from tests.servers.foreign_packages import KEY
 
-KEY = "the key of the verify server"
-_COMMAND = "from hone.cli.main import app; app()"
 Started = Callable[..., str]
 """Starts a server with these options, in a line of packages, and returns its address."""
 
@@ -30,15 +29,9 @@ def interpreters(need: Callable[[str | None], None]) -> Mapping[str, str]:
 @pytest.fixture(scope="module")
 def served(interpreters: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """Start servers that end with the module."""
+    assert interpreters, "the packages are installed"
     with Children(tmp_path_factory.mktemp("verifiers")) as children:
-        def start(line: str, *options: str, **variables: str) -> str:
-            [port], name = ports.pick(1), f"verifier{len(list(children.directory.iterdir()))}"
-            command = [interpreters[line], "-c", _COMMAND, "verifier", "serve", *options, "--port", str(port)]
-            children.start(name, command, env={**foreign_packages.variables(), "HONE_VERIFIER_KEY": KEY, **variables})
-            children.wait(name, lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=120)
-            return f"http://127.0.0.1:{port}"
-
-        yield start
+        yield partial(foreign_packages.serve, children)
 
 
 def sent(url: str, body: Any, key: str = KEY, path: str = "/verify") -> httpx.Response:

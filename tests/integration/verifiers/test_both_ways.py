@@ -14,10 +14,12 @@ from hone.graders.responses import submission
 from hone.stack import ports
 from hone.store.database import Database
 from tests.integration.gateway.conftest import Gateway, serve
-from tests.integration.verifiers.conftest import KEY, Started, script, sent
+from tests.integration.verifiers.conftest import Started, script, sent
 from tests.servers.children import Children
+from tests.servers.foreign_packages import KEY
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.timeout(1200)  # the first test installs the packages
 ROW = {"prompt": "two and two?", "expected": "4"}
 
 
@@ -27,7 +29,8 @@ def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) ->
     shared, home = {"HONE_REWARD_ADDRESS": f"127.0.0.1:{port}"}, tmp_path_factory.mktemp("rewarded")
     with Children(home) as children:
         children.start("reward", [sys.executable, "-m", "services.reward"], env={
-            **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url})
+            **os.environ, **shared, "HONE_DATABASE_URL": postgres.worker_url,
+            "HONE_OBJECTS_URL": f"file://{home / 'objects'}"})
         gateway = serve(children, postgres, f"file://{home / 'objects'}", shared)
         children.wait("reward", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
         yield gateway

@@ -11,6 +11,7 @@ import pytest
 from hone.graders.responses import submission
 from tests.integration.verifiers.conftest import Started, script, sent
 
+pytestmark = pytest.mark.timeout(1200)  # the first test installs the packages
 ROW = {"prompt": "two and two?", "answer": "4", "info": {"asked": "two and two?"}}
 
 
