@@ -28,7 +28,7 @@ from hone.graders.contract import (
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.formats import named_block, shown
 from hone.graders.judge_messages import answer_of
-from hone.graders.program_tests import CallTest, StdinTest, Test
+from hone.graders.program_tests import AssertTest, CallTest, StdinTest, Test
 from hone.graders.sample import Item, Sample
 from hone.graders.templates import Template, of_row, rendered, variables
 from hone.sandbox.program import MEBI, Ended, Limits, Program, Ran
@@ -67,10 +67,13 @@ class CodeParams(GraderParams):
     total_seconds: float = Field(60.0, gt=0, le=300, description="Seconds of all tests together.")
     memory_mb: int = Field(512, ge=16, le=4096, description="MiB that the program may use.")
     show: bool = Field(False, description="Whether reasons show inputs and outputs of tests that are not held out.")
+    checker: Template | None = Field(
+        None, description="Python with a function check(input, expected, output), which returns whether the output, or "
+        "the value of a call, is right. It runs in the sandbox, apart from the program. null: they have to be equal.")
     solution: Template | None = Field(
         None, description="A program that is right, to check the row's tests before a run.")
 
-    @field_validator("tests", "held_out_tests", "function", "prelude", "solution")
+    @field_validator("tests", "held_out_tests", "function", "prelude", "checker", "solution")
     @classmethod
     def _reads_the_row(cls, template: str | None) -> str | None:
         if any(one.root != "item" for one in variables(template or "")):
@@ -97,6 +100,7 @@ class _Exam:
     function: str  # empty: of scripts and assertions
     held_out: int  # of the last tests
     params: CodeParams
+    checker: str = ""
 
     def __post_init__(self) -> None:
         self.tried = list[_Tried]()
@@ -118,7 +122,11 @@ class _Exam:
         tests = [test for test in self.rest[:_AT_ONCE] if isinstance(test, StdinTest)]
         found = await tools.ran([self._script(test) for test in tests])
         self._spend(found)
-        self.tried += [_of_script(test, ran, self.params.tolerance) for test, ran in zip(tests, found, strict=True)]
+        tried = [_of_script(test, ran, self.params.tolerance) for test, ran in zip(tests, found, strict=True)]
+        self.tried += await self._checked(tools, tried, [
+            [test.input, test.output, ran.stdout.decode(errors="replace")]
+            if ran.status is Ended.FINISHED and not ran.exit_code else None
+            for test, ran in zip(tests, found, strict=True)])
 
     async def calls(self, tools: Tools) -> None:
         """Make the calls of the tests that are left. One that ends the process fails, and those after it were not made.
@@ -126,11 +134,37 @@ class _Exam:
         tests = [test for test in self.rest if isinstance(test, CallTest)]
         [ran] = await tools.ran([self._called(tests)])
         self._spend([ran])
-        self.tried += [_of_call(test, outcome.value, outcome.error, self.params.tolerance)
-                       for test, outcome in zip(tests, ran.outcomes, strict=False)]
+        made = list(zip(tests, ran.outcomes, strict=False))
+        tried = [_of_call(test, outcome.value, outcome.error, self.params.tolerance) for test, outcome in made]
+        self.tried += await self._checked(tools, tried, [
+            None if outcome.error else [test.args, test.expected, outcome.value] for test, outcome in made])
         if len(ran.outcomes) < len(tests):
             unanswered = len(tests) if ran.status in (Ended.ERROR, Ended.REFUSED) else 1
             self.tried += [_ended(ran)] * unanswered
+
+    async def _checked(
+        self, tools: Tools, tried: list[_Tried], answers: Sequence[list[Any] | None]
+    ) -> list[_Tried]:
+        """Return what came of tests, by the checker where there is one. None: there is no output to check.
+
+        Raises InvalidSpec where the checker fails: the program is not to blame.
+        """
+        asked = {place: answer for place, answer in enumerate(answers) if answer is not None}
+        if not self.checker or not asked or self.broken:
+            return tried
+        seconds = self.params.seconds
+        [ran] = await tools.ran([Program(self.checker, function="check", calls=list(asked.values()), limits=Limits(
+            wall_s=seconds * (len(asked) + 1), call_s=seconds, cpu_s=seconds * (len(asked) + 1)))])
+        if ran.status is Ended.INFRA_ERROR:
+            self.broken = ran.detail or "the sandbox failed"
+            return tried
+        wrong = next((one.error.strip()[-200:] or f"it returned {str(one.value)[:100]}" for one in ran.outcomes
+                      if one.error or not isinstance(one.value, bool)), "")
+        if wrong or len(ran.outcomes) < len(asked):
+            raise InvalidSpec(f"other_error: checker: found {wrong or _ended(ran).why}, expected true or false")
+        said = dict(zip(asked, (bool(one.value) for one in ran.outcomes), strict=False))
+        return [_Tried(said[place], "" if said[place] else "the checker rejects it", one.seen)
+                if place in said else one for place, one in enumerate(tried)]
 
     def _spend(self, found: Iterable[Ran]) -> None:
         for ran in found:
@@ -221,7 +255,12 @@ def _exam(item: Item, program: str, params: CodeParams) -> _Exam:
         raise InvalidSpec(f"other_error: prelude: found {len(prelude)} characters, expected at most {_LONGEST_PRELUDE}")
     function = _function(item, first.function, params) if type(tests[0]) is CallTest else ""
     held_out = params.held_out + len(tests) - len(first.tests)
-    return _Exam(f"{prelude}\n{program}" if prelude else program, tests, function, held_out, params)
+    checker = rendered(params.checker, item, "") if params.checker is not None else ""
+    if params.checker is not None and not checker.strip():
+        raise InvalidSpec("other_error: checker: found nothing, expected a function check(input, expected, output)")
+    if checker and isinstance(tests[0], AssertTest):
+        raise InvalidSpec("other_error: checker: found it beside assertions, which say what is right themselves")
+    return _Exam(f"{prelude}\n{program}" if prelude else program, tests, function, held_out, params, checker)
 
 
 def _function(item: Item, own: str, params: CodeParams) -> str:

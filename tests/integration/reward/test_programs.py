@@ -93,6 +93,16 @@ def test_programs_that_pass_their_tests_are_right(reward: Any) -> None:
     assert graded(reward, {"type": "code"}, RIGHT, {"tests": LINES}).status == NOTHING
 
 
+def test_a_checker_runs_apart_from_the_program(reward: Any) -> None:
+    checker = "def check(input, expected, output):\n    return sorted(output.split()) == sorted(expected.split())"
+    tests = [{"input": "3\n", "output": "0 1 2\n"}, {"input": "2\n", "output": "0 1\n"}]
+    found = [code(reward, f"print(*reversed(range({count})))", tests, checker=checker, score="fraction")
+             for count in ("int(input())", "3")]
+    assert [(one.status, one.score) for one in found] == [(OK, 1.0), (OK, 0.5)]
+    broken = code(reward, "print(1)", tests, checker="def check(*given): raise ValueError('mine')")
+    assert (broken.status, "mine" in broken.reasons[0]) == (reward_pb2.GRADE_STATUS_INVALID_SPEC, True)
+
+
 @pytest.mark.parametrize(("program", "status", "words"), [
     ("import os; os._exit(0)", OK, "ended"), ("import sys; sys.exit(0)", OK, "another output"),
     ("import sys; sys.exit('943')", OK, "exit code 1"), ("print(943); raise SystemExit(3)", OK, "exit code 3"),

@@ -133,3 +133,45 @@ def test_the_answer_has_no_say_in_its_tests() -> None:
 def test_the_rows_solution_is_the_right_output(solution: str, text: str) -> None:
     spec = checked({"type": "code", "solution": "{{ item.solution }}"})
     assert asked(spec, {"solution": solution}, Ending()) == RightOutput(text)
+
+
+CHECKER = "def check(input, expected, output):\n    return abs(int(output) - int(expected)) <= 1"
+
+
+def near(program: Program) -> Ran:
+    """Run the checker here, and a program that is one off: it is the test's own source."""
+    if program.function != "check":
+        return Ran(Ended.FINISHED, stdout=str(int(program.stdin) + 2).encode(), exit_code=0)
+    names: dict[str, Any] = {}
+    exec(program.source, names)
+    return Ran(Ended.FINISHED, outcomes=tuple(Outcome(names["check"](*call)) for call in program.calls))
+
+
+def test_a_checker_says_which_outputs_are_right_and_the_program_never_sees_it() -> None:
+    result, programs = graded(near, ANSWER, BY_INPUT, checker=CHECKER)
+    assert (result.status, result.score) == (Status.OK, 1.0)
+    assert not any("def check" in one.source for one in programs if one.function != "check")
+    assert programs[4].calls == [["0", "1", "2"], ["1", "2", "3"], ["2", "3", "4"], ["3", "4", "5"]]
+    result, _ = graded(near, ANSWER, BY_INPUT, checker="def check(*given): return False", show=True)
+    assert (result.score, result.reasons[0]) == (
+        0.0, "test 1: the checker rejects it: for '0' found '2', expected '1'")
+    plays: Plays = lambda one: near(one) if one.function == "check" else Ran(  # noqa: E731
+        Ended.FINISHED, outcomes=tuple(Outcome(call[0] + 2) for call in one.calls))
+    assert graded(plays, ANSWER, BY_CALLS, function="f", checker=CHECKER)[0].score == 1.0
+
+
+@pytest.mark.parametrize(("ran", "status", "words"), [
+    (Ran(Ended.FINISHED, outcomes=(Outcome(1),) * 4), Status.INVALID_SPEC, "checker: found it returned 1, expected"),
+    (Ran(Ended.FINISHED, outcomes=(Outcome(error="ValueError: no"),) * 4), Status.INVALID_SPEC, "found ValueError: no"),
+    (Ran(Ended.TIME_LIMIT), Status.INVALID_SPEC, "checker: found time limit, expected true or false"),
+    (Ran(Ended.REFUSED, "no check"), Status.INVALID_SPEC, "checker: found refused, expected true or false"),
+    (Ran(Ended.INFRA_ERROR, "away"), Status.INFRA_ERROR, "")])
+def test_a_checker_that_fails_gives_no_score(ran: Ran, status: Status, words: str) -> None:
+    result, _ = graded(lambda one: ran if one.function == "check" else near(one), ANSWER, BY_INPUT, checker=CHECKER)
+    assert (result.status, result.score) == (status, None)
+    assert words in result.reasons[0]
+
+
+def test_a_checker_stands_beside_no_assertions() -> None:
+    result, _ = graded(near, ANSWER, ["assert f(1) == 2"], checker=CHECKER)
+    assert (result.status, "beside assertions" in result.reasons[0]) == (Status.INVALID_SPEC, True)
