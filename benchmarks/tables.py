@@ -161,6 +161,15 @@ def sandbox(results: Sequence[Result]) -> str:
     return markdown(("isolation", "grades a second", "a run, p50 ms", "p99 ms", "of a bare process's"), rows)
 
 
+def grading_queue(results: Sequence[Result]) -> str:
+    """The time of a grade each way, and how many grades are made in a second."""
+    [result] = results
+    rows = [(name, f"{one['p50']:.1f}", f"{one['p99']:.1f}") for name, one in result["ms"].items()]
+    return (markdown(("way", "p50 ms", "p99 ms"), rows)
+            + f"\n\nThe queue adds {result['added_ms']:.1f} ms to a grade (p50). Of {result['at_once']} at once, "
+            f"{result['grades_a_second']:.0f} are made in a second.")
+
+
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
@@ -319,6 +328,7 @@ TABLES: Mapping[str, Table] = {
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
     "math_answers": Table(("math_answers",), "python -m benchmarks.math_answers", math_answers),
+    "grading_queue": Table(("grading_queue",), "python -m benchmarks.grading_queue", grading_queue),
     "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
