@@ -15,6 +15,8 @@ from hone.graders.sample import Reads
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
+STORED = "stored"
+"""Type of JSON that names a grader. The gateway puts the grader in its place."""
 DEEPEST = 3
 """Most graders inside each other, without the outermost."""
 
@@ -110,6 +112,8 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in GRADERS:
         field = f"{at}.type" if at else "type"
+        if kind == STORED:
+            raise Invalid([Problem(field, found(kind), "the grader itself: only a gateway knows what a name means")])
         raise Invalid([Problem(field, found(kind), one_of(kind if isinstance(kind, str) else "", GRADERS))])
     grader = GRADERS[kind]
     unwritable = [f"{at}.{field}" if at else field for field in _unwritable(given)]

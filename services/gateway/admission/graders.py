@@ -5,12 +5,10 @@ from typing import Any
 
 from hone.environments import row_json
 from hone.graders import specs
-from hone.graders.specs import Spec
+from hone.graders.specs import STORED, Spec
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction
 from services.gateway.middleware.tenancy import TenantSession
-
-STORED = "stored"
 
 
 async def filled(session: TenantSession, given: Mapping[str, Any], at: str = "") -> dict[str, Any]:
