@@ -338,7 +338,12 @@ REWARD_NOISE = Comparison(
     "as Hone does, and what to score them 0? What does a grader cost that says the opposite in one call of five?",
     {"exact": _noisy(noise.EXACT), "masked": _noisy(noise.grader("masked", 0.3)),
      "zeroed": _noisy(noise.grader("zeroed", 0.3)), "flipped": _noisy(noise.grader("flipped", 0.2))},
-    (*_above("exact", "masked"), *_above("masked", "zeroed"), *_above("masked", "flipped")))
+    (*_above("exact", "masked"), *_above("masked", "zeroed"), *_above("masked", "flipped")),
+    remark="The spec's bandit learns sooner with masks than with zeros (67 and 88 steps); this run does not. A likely "
+    "reason, which was not tested: a mask takes the sample's other words away, too, so that a step trains on 0.7 of "
+    "its samples, and zeros that fall at random take as much from each prompt. What they cost where a group is right "
+    "as a whole, a wrong answer among seven right ones, begins where these runs end. Masks stay Hone's rule: an "
+    "outage is seldom random.")
 
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
