@@ -218,7 +218,7 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_turns", {"rules": {"right": -1}}, None, "params.rules.right: found -1, expected greater than or equal to 0"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),
     ("sqlite", {}, {"prompt": "?", "answer": "1"}, "item.database: found None, expected a text that is not empty"),
-    ("sqlite", {}, {"prompt": "?", "answer": "1", "database": "CREATE"}, "expected an SQL script (incomplete input)"),
+    ("sqlite", {}, {"prompt": "?", "answer": "1", "database": "CREATE"}, "a SQLite file in base64 (incomplete input)"),
     ("textworld", {"rooms": 0}, None, "params.rooms: found 0, expected greater than or equal to 1"),
     ("reasoning_gym", {}, None, "params.task: found None, expected a value"),
     ("reasoning_gym", {"task": "legs"}, None, "params.task: found 'legs', expected the name of a reasoning-gym task"),
