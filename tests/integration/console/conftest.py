@@ -50,21 +50,28 @@ def reward_address() -> str:
 
 
 @pytest.fixture(scope="module")
+def objects_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tmp_path_factory.mktemp("objects").as_uri()
+
+
+@pytest.fixture(scope="module")
 def gateway(
-    postgres: TestDatabase, gateway_port: int, reward_address: str, tmp_path_factory: pytest.TempPathFactory,
+    postgres: TestDatabase, gateway_port: int, reward_address: str, objects_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
         more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address}
-        yield serve(children, postgres, f"file://{home / 'objects'}", more, gateway_port)
+        yield serve(children, postgres, objects_url, more, gateway_port)
 
 
 @pytest.fixture
 def reward(
-    postgres: TestDatabase, gateway_port: int, reward_address: str, gateway: Gateway, tmp_path: Path,  # noqa: ARG001
+    postgres: TestDatabase, gateway_port: int, reward_address: str, objects_url: str, tmp_path: Path,
+    gateway: Gateway,  # noqa: ARG001
 ) -> Iterator[None]:
     settings = {"HONE_REWARD_ADDRESS": reward_address, "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{gateway_port}",
-                "HONE_DATABASE_URL": postgres.worker_url}
+                "HONE_DATABASE_URL": postgres.worker_url, "HONE_OBJECTS_URL": objects_url}
     with Children(tmp_path) as children:
         children.start("reward", [sys.executable, "-m", "services.reward"], env={**os.environ, **settings})
         children.wait("reward", lambda: ports.answers(reward_address), timeout_s=60)
