@@ -30,7 +30,7 @@ from hone.environments.contract import Row
 from hone.environments.sqlite import Sqlite, SqliteParams
 from hone.environments.tools import ToolCall
 from hone.graders.questions import Asked, Question, Reply
-from hone.graders.sample import Conversation, Sent, Spoken, World
+from hone.graders.sample import Conversation, Origin, Sent, Spoken, World
 from hone.graders.specs import Spec, checked
 from hone.process.line import Turn
 from services.reward.grading import Grading
@@ -83,7 +83,7 @@ def _played(row: Row, statements: Sequence[str]) -> Sent:
         episode.step(ToolCall("query", {"sql": statement}).action())
     episode.step(_CLAIM)
     world = World(before=before, after=episode.snapshot(), state_hash=episode.state_hash(),
-                  task={"environment": "sqlite", "params": {}, "seed": 0, "item": row})
+                  task=Origin(environment="sqlite", seed=0, item=row))
     said = Conversation(calls=[Spoken(number="0", text=_CLAIM)])
     return Sent(json.dumps({"case": row}), _CLAIM, conversation=said.model_dump_json(), world=world.model_dump_json())
 

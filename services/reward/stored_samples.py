@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hone.graders.sample import Reads, Sent, sent
+from hone.graders.sample import Origin, Reads, Sent, sent
 from hone.graders.scenes import WorldLost
 from hone.graders.specs import Spec
 from hone.harnesses import HARNESSES
@@ -96,8 +96,13 @@ class StoredSamples:
         trunk = {call.index for call in one.calls if "." not in call.number}
         steps = [step for step in one.steps if step.call in trunk or step.call < 0]
         made = await self._worlds.replayed(
-            one.task, [step.action for step in steps], [step.state_hash for step in steps])
+            origin(one.task), [step.action for step in steps], [step.state_hash for step in steps])
         return made.model_dump_json()
+
+
+def origin(task: Mapping[str, Any]) -> Origin:
+    """Return what recreates the environment of a stored task."""
+    return Origin(**{name: task.get(name) for name in Origin.model_fields})
 
 
 def _sent(one: Trajectory, grader: Spec, group: Row) -> Sent:

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
-from hone.graders.sample import World
+from hone.graders.sample import Origin, World
 from hone.graders.scenes import Scene, Seen, State, WorldLost
 from hone.rpc import errors
 from hone.rpc.client import channel
@@ -37,29 +37,31 @@ class Worlds:
         Raises WorldLost where the copy has another state, or is lost on the way, and NotReady while the service is
         away.
         """
-        if not world.task:
+        if world.task is None:
             raise WorldLost("the sample was sent without its task, so that its environment cannot be made again")
-        copy = _Copy(self._stub, world)
+        copy = _Copy(self._stub, world, task_message(world.task))
         try:
             await copy.session("after")
             yield copy
         finally:
             await copy.forget()
 
-    async def replayed(self, task: Mapping[str, Any], actions: Sequence[str], state_hashes: Sequence[str]) -> World:
+    async def replayed(self, task: Origin, actions: Sequence[str], state_hashes: Sequence[str]) -> World:
         """Return the world of a task after recorded actions. Raises as `entered` does."""
         with _failures():
             states = await self._stub.Replay(simulation_pb2.ReplayRequest(
                 task=task_message(task), actions=actions, state_hashes=state_hashes), timeout=TIMEOUT_S)
         return World(before=json.loads(states.before.state_json), after=json.loads(states.after.state_json),
-                     task=dict(task), state_hash=states.after.state_hash)
+                     task=task, state_hash=states.after.state_hash)
 
 
 class _Copy:
     """Sessions in the states of a world, each begun when it is first looked at."""
 
-    def __init__(self, stub: "simulation_pb2_grpc.SimulationServiceAsyncStub", world: World) -> None:
-        self._stub, self._world = stub, world
+    def __init__(
+        self, stub: "simulation_pb2_grpc.SimulationServiceAsyncStub", world: World, task: trajectory_pb2.Task
+    ) -> None:
+        self._stub, self._world, self._task = stub, world, task
         self._sessions = dict[State, str]()
         self.tools: Sequence[Mapping[str, Any]] = ()
 
@@ -76,7 +78,7 @@ class _Copy:
             world = self._world
             with _failures():
                 restored = await self._stub.Restore(simulation_pb2.RestoreRequest(
-                    task=task_message(world.task), state_json=json.dumps(getattr(world, state)),
+                    task=self._task, state_json=json.dumps(getattr(world, state)),
                     state_hash=world.state_hash if state == "after" else ""), timeout=TIMEOUT_S)
             self._sessions[state] = restored.session.session_id
             self.tools = json.loads(restored.examination_tools_json or "[]")
@@ -88,12 +90,11 @@ class _Copy:
                 simulation_pb2.CloseRequest(session_ids=self._sessions.values()), timeout=TIMEOUT_S)
 
 
-def task_message(task: Mapping[str, Any]) -> trajectory_pb2.Task:
-    """Return a task as trajectories store it, as a protocol message."""
-    item = task.get("item")
+def task_message(task: Origin) -> trajectory_pb2.Task:
+    """Return a task as a protocol message."""
     return trajectory_pb2.Task(
-        environment=task["environment"], params_json=json.dumps(task.get("params") or {}), seed=task["seed"],
-        item_json="" if item is None else json.dumps(item))
+        environment=task.environment, params_json=json.dumps(task.params or {}), seed=task.seed,
+        item_json="" if task.item is None else json.dumps(task.item))
 
 
 @contextmanager

@@ -84,12 +84,21 @@ class Conversation(_Message):
         return [step for step in self.steps if step.call == call.number]
 
 
+class Origin(_Message):
+    """The task of a world: what recreates its environment."""
+
+    environment: str
+    params: dict[str, Any] | None = None
+    seed: int
+    item: dict[str, Any] | None = None
+
+
 class World(_Message):
     """Snapshots of the environment, as it writes them: at the beginning, and after the last step."""
 
     before: dict[str, Any]
     after: dict[str, Any]
-    task: dict[str, Any] = {}  # environment, params, seed and item, which recreate it; empty: not known
+    task: Origin | None = None  # None: not known
     state_hash: str = ""  # of the last state
 
 

@@ -20,7 +20,7 @@ from hone.trajectory import parts
 from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
 from tests.integration.reward.rows import Run, make_run
 from tests.servers.judge import KEY, ScriptedJudge, listening
-from tests.servers.service import running
+from tests.servers.service import refused_field, running
 
 TOKEN = "the-token-of-this-stack"
 OK, INFRA_ERROR = reward_pb2.GRADE_STATUS_OK, reward_pb2.GRADE_STATUS_INFRA_ERROR
@@ -160,9 +160,19 @@ def test_a_world_that_went_another_way_has_no_later_grade(reward: Any, run: Run,
 
 
 def test_a_world_that_cannot_be_made_again_masks_its_sample(reward: Any, run: Run) -> None:
-    worlds = [world("SELECT 1", state_hash="another"), world("SELECT 1", task={}), world("SELECT 1")]
+    worlds = [world("SELECT 1", state_hash="another"), world("SELECT 1", task=None), world("SELECT 1")]
     found = graded(reward, run, worlds, "Do nothing. JUDGE: look after 6")
     assert [one.status for one in found] == [INFRA_ERROR, INFRA_ERROR, OK]
     assert [one.HasField("score") for one in found] == [False, False, True]
     assert "expected another" in found[0].reasons[0]
     assert "without its task" in found[1].reasons[0]
+
+
+@pytest.mark.parametrize(("task", "field"), [
+    ({}, "items[0].world_json.task.environment"),
+    ({"environment": "sqlite", "seed": "x"}, "items[0].world_json.task.seed"),
+    ([], "items[0].world_json.task")])
+def test_a_wrong_world_is_named(reward: Any, run: Run, task: Any, field: str) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        graded(reward, run, [world("SELECT 1", task=task)], "Do nothing.")
+    assert (refused.value.code(), refused_field(refused.value)[0]) == (grpc.StatusCode.INVALID_ARGUMENT, field)
