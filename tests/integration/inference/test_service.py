@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -381,17 +382,18 @@ def test_the_rows_of_an_engine_are_deleted_when_it_ends(variables: dict[str, str
     assert model.do("SELECT 1 FROM engines WHERE id = 'inference-1'") == []
 
 
-@pytest.mark.parametrize("point", ["weights.mid-load", "generate.mid"])
 def test_it_dies_at_its_crash_points_and_a_successor_gives_the_same(
-    engine: Any, variables: dict[str, str], model: Model, tmp_path: Path, point: str
+    engine: Any, variables: dict[str, str], model: Model, tmp_path: Path
 ) -> None:
     model.publish(0)
     wanted = engine.Generate(asked(model), timeout=60)
-    (tmp_path / point).touch()
     crashing = {**variables, "HONE_CRASH_DIR": str(tmp_path), "HONE_PROCESS_NAME": "inference-2"}
-    with running("inference", **crashing) as service:
-        assert code(lambda: InferenceServiceStub(service.channel).Generate(asked(model), timeout=90))
-        assert service.process.wait(60) == -signal.SIGKILL
+    for point in ("weights.mid-load", "generate.mid"):
+        (tmp_path / point).touch()
+        with running("inference", **crashing) as service:
+            doomed: Any = InferenceServiceStub(service.channel)
+            assert code(partial(doomed.Generate, asked(model), timeout=90))
+            assert service.process.wait(60) == -signal.SIGKILL, point
     with running("inference", **crashing) as service:
         stub: Any = InferenceServiceStub(service.channel)
         assert same(stub.Generate(asked(model), timeout=60), wanted)
