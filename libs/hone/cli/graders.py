@@ -71,7 +71,7 @@ def check(
 
 @app.command("checks")
 def checked(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Only those of this run.")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only those of this run.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List checks of graders, the newest first."""

@@ -1,7 +1,7 @@
 """Grader specifications: reads them from JSON, checks them and hashes them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,12 +13,14 @@ from hone.graders import GRADERS
 from hone.graders.contract import Bounds, Grader, GraderParams, Names, Needs
 from hone.graders.sample import Reads
 from hone.spec import strict_json
-from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
+from hone.spec.problems import Invalid, Problem, found, from_validation, one_of, unstorable
 
 STORED = "stored"
 """Type of JSON that names a grader. The gateway puts the grader in its place."""
 DEEPEST = 3
 """Most graders inside each other, without the outermost."""
+_NESTED = 100
+"""Most levels of a grader's JSON, which may hold a JSON schema."""
 
 NAMED_BY: Mapping[Needs, tuple[str, str]] = {
     Needs.JUDGE: ("model", "chat"), Needs.VERIFIER: ("server", "verify"), Needs.RATER: ("model", "pooling")}
@@ -116,31 +118,17 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
             raise Invalid([Problem(field, found(kind), "the grader itself: only a gateway knows what a name means")])
         raise Invalid([Problem(field, found(kind), one_of(kind if isinstance(kind, str) else "", GRADERS))])
     grader = GRADERS[kind]
-    unwritable = [f"{at}.{field}" if at else field for field in _unwritable(given)]
-    if unwritable:
-        raise Invalid([Problem(field, "half of a surrogate pair", "text") for field in unwritable])
     try:
         params = grader.params.model_validate(given)
     except ValidationError as error:
         raise Invalid(from_validation(error, grader.params, at)) from error
+    except UnicodeEncodeError:  # of a pattern that meets half of a surrogate pair
+        raise Invalid(unstorable(dict(given), at, deepest=_NESTED)) from None
     given_inside = {} if grader.inner is None else grader.inner(params)
     inner = {path: _inner(inside, f"{at}.{path}" if at else path, depth + 1) for path, inside in given_inside.items()}
+    if not depth and (problems := unstorable(dict(given), at, deepest=_NESTED)):
+        raise Invalid(problems)
     return Spec(grader, params, canonical(given), inner)
-
-
-def _unwritable(value: Any, at: str = "") -> Iterator[str]:
-    """Yield the fields of JSON that hold half of a surrogate pair, which no text can be written with."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            yield at or "type"
-    elif isinstance(value, Mapping):
-        for key, inside in value.items():
-            yield from (*_unwritable(key, at), *_unwritable(inside, f"{at}.{key}".lstrip(".")))
-    elif isinstance(value, list):
-        for place, inside in enumerate(value):
-            yield from _unwritable(inside, f"{at}[{place}]")
 
 
 def _inner(given: dict[str, Any], at: str, depth: int) -> Spec:

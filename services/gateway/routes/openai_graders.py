@@ -16,7 +16,7 @@ from hone.graders.specs import Spec
 from hone.rpc import errors
 from hone.rpc.client import channel
 from hone.rpc.tenancy import KEY, TENANT
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import Invalid, Problem, unstorable
 from hone.spec.settings import Settings
 from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config
@@ -28,6 +28,10 @@ router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["graders"])
 _WITHIN_S = 150.0
 _DETAILED = {ErrorKind.PYTHON_RUNTIME: "_details", ErrorKind.PYTHON_SERVER: "_type", ErrorKind.MODEL_SERVER: "_details"}
 """Kinds of errors beside which OpenAI's answer has a text, and the end of its field's name."""
+
+
+NESTED = 100
+"""Most levels of what is graded."""
 
 
 class GraderToCheck(BaseModel):
@@ -56,6 +60,8 @@ async def validated(asked: GraderToCheck, caller: Caller) -> dict[str, Any]:
 async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderTrial:
     """Grade one answer and store nothing."""
     grader, began = await graders.checked(caller, asked.grader), time.perf_counter()
+    if problems := unstorable({"model_sample": asked.model_sample, "item": asked.item}, deepest=NESTED):
+        raise Invalid(problems)
     request = reward_pb2.RunGraderRequest(
         grader_json=grader.json, item_json=json.dumps(asked.item), output_text=asked.model_sample)
     grade = await graded(settings, caller, request)

@@ -15,11 +15,11 @@ from hone.environments import row_json
 from hone.graders import responses, specs
 from hone.graders.sample import Reads
 from hone.graders.specs import Spec
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import Invalid, Problem, unstorable
 from services.gateway.admission.parameters import Config, Id
 from services.gateway.middleware.errors import NotFound, NotGraded
 from services.gateway.middleware.tenancy import Caller, TenantSession
-from services.gateway.routes.openai_graders import graded, status_name
+from services.gateway.routes.openai_graders import NESTED, graded, status_name
 
 router = APIRouter(prefix="/v1/graders/stored/{name}", tags=["graders"])
 
@@ -52,6 +52,8 @@ async def verify(name: Id, submitted: Submitted, caller: Caller, settings: Confi
     grader, item = await _stored(caller, name, hash), submitted.model_extra or {}
     for read in sorted(grader.reads & _UNHELD.keys()):
         raise Invalid([Problem("name", name, f"a grader of single answers: this one reads {_UNHELD[read]}")])
+    if problems := unstorable(submitted.model_dump(), deepest=NESTED):
+        raise Invalid(problems)
     answer = responses.text_of(submitted.response)
     grade = await graded(settings, caller, reward_pb2.RunGraderRequest(
         grader_json=grader.json, item_json=json.dumps(item), output_text=answer))

@@ -68,7 +68,8 @@ def test_a_submission_comes_back_with_its_reward_and_components(gateway: Gateway
     ({"response": None}, "response"), ({"response": {}}, "response.output"), ({"response": {"output": ["4"]}},
                                                                              "response.output[0]"),
     ({"response": {"output": [{"type": "message", "content": [{"type": "output_text"}]}]}},
-     "response.output[0].content[0].text"), ({"responses_create_params": []}, "responses_create_params")])
+     "response.output[0].content[0].text"), ({"responses_create_params": []}, "responses_create_params"),
+    ({"note": "a\0"}, "note")])
 def test_what_is_no_submission_is_refused_with_the_field(hone: Client, change: dict[str, Any], field: str) -> None:
     with pytest.raises(Refused) as refused:
         hone.verify("sum", {**submission(ROW, "4"), **change})
