@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from hone.spec import destinations, memory, variables
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
+from hone.spec.retention_settings import RetentionSettings
 from hone.spec.sandbox_settings import SandboxSettings
 from hone.spec.value_settings import ValueSettings
 
@@ -154,28 +155,6 @@ class TelemetrySettings(Strict):
         "", description="host:port at which this process serves its metrics to Prometheus. Without it, nowhere.")
 
 
-class RetentionSettings(Strict):
-    """How long a driver keeps what nobody asked to keep. Without a value: until it is deleted."""
-
-    preflights_d: float | None = Field(7.0, gt=0, description="Days for which an ended preflight is kept.")
-    idempotency_d: float | None = Field(
-        2.0, gt=0, description="Days for which the answer to a request with an idempotency key is kept.")
-    runs_d: float | None = Field(
-        None, gt=0, description="Days after its end after which a run is deleted, unless an open run started from it.")
-    exports_d: float | None = Field(None, gt=0, description="Days after which an export is deleted.")
-    versions_d: float | None = Field(
-        None, gt=0, description="Days after a run's end after which the weights of its versions are deleted, but for "
-        "its base, its newest version, and those from which runs started.")
-    samples_d: float | None = Field(
-        None, gt=0, description="Days after a run's end after which its samples and grades are deleted.")
-    events_d: float | None = Field(
-        None, gt=0, description="Days after which an event is deleted, if its run has ended as long ago.")
-    decisions_d: float | None = Field(
-        30.0, gt=0, description="Days for which decisions of routes are kept, with their prompts and with feedback.")
-    judge_answers_d: float | None = Field(
-        30.0, gt=0, description="Days for which answers of judges are kept, to be given to equal questions.")
-
-
 class Settings(Strict):
     """One process's settings. `read` makes them from environment variables."""
 
@@ -231,6 +210,9 @@ class Settings(Strict):
         "among them. Others are answered with 429, which the SDK repeats.")
     tenant_uploads: int = Field(
         256, ge=1, description="Uploads in parts of one tenant that are open or refused. More are answered with 409.")
+    tenant_checks: int = Field(
+        16, ge=1, description="Checks of graders that one tenant has open, those of runs aside. More are answered with "
+        "429.")
     tenant_samples: int = Field(
         4096, ge=1, description="Samples of one Grade or GradeStream, and rows of one CheckReferences, through the "
         "door. A call with more is refused.")

@@ -597,6 +597,7 @@ CREATE TABLE grader_checks (
     step        integer,                 -- of the run, that was planned last
     grader      text NOT NULL,           -- JSON
     grader_hash text NOT NULL,
+    label       text NOT NULL DEFAULT '', -- of a run with several graders: which one, by stage or source
     set_name    text NOT NULL,           -- of hone.graders.labelled_sets, or dataset:NAME
     set_hash    text NOT NULL DEFAULT '',
     asked       jsonb NOT NULL DEFAULT '{}', -- what answered the run's questions when it asked for this, by judge
@@ -616,6 +617,7 @@ CREATE TABLE grader_checks (
     UNIQUE (run_id, number)
 );
 CREATE INDEX grader_checks_by_due ON grader_checks (due_at) WHERE state IN ('waiting', 'taken');
+CREATE INDEX grader_checks_by_end ON grader_checks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX grader_checks_by_tenant ON grader_checks (tenant_id, id);
 
 -- Endpoints that graders ask as judges, by the name under which graders ask them.

@@ -8,6 +8,7 @@ from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import judges
+from services.gateway.middleware.errors import TooMany
 
 
 async def problems(transaction: AsyncTransaction, grader: Spec, set_name: str) -> list[Problem]:
@@ -37,3 +38,13 @@ async def of_set(transaction: AsyncTransaction, name: str, at: str) -> Problem |
     lacking = [column for column in COLUMNS if columns.get(column, 0) < rows]
     return Problem(at, f"{name}, where {columns.get(lacking[0], 0)} of {rows} rows have {lacking[0]}",
                    f"{lacking[0]} in every row") if lacking else None
+
+
+async def expect_room(transaction: AsyncTransaction, tenant_id: str, most: int) -> None:
+    """Hold the place of one more check until the transaction ends. Raises TooMany beyond `most`, but for runs' checks.
+    """
+    await transaction.one("grader_checks.lock", tenant_id=tenant_id)
+    row = await transaction.one("grader_checks.open", tenant_id=tenant_id)
+    if row is not None and row["open"] >= most:
+        raise TooMany(f"Your tenant has {row['open']} checks of graders that have not ended, and may have {most} "
+                      "(HONE_TENANT_CHECKS). Try again when one has ended.")

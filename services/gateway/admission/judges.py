@@ -15,11 +15,14 @@ from services.gateway.openai import names
 from services.gateway.openai.refusals import ModelNotFound
 
 
-async def problems(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
-    """Return a problem for each name that nobody answers to, and for each judge whose secret is not set."""
+async def problems(transaction: AsyncTransaction, spec: RunSpec, trained: str | None = None) -> list[Problem]:
+    """Return a problem for each name that nobody answers to, and for each judge whose secret is not set.
+
+    `trained` is the id of the model or version that the run starts from: no judge may be the same one.
+    """
     named = dict(_named(spec))
     return [wrong for at, (name, protocol) in named.items()
-            if (wrong := await problem(transaction, at, name, protocol)) is not None]
+            if (wrong := await problem(transaction, at, name, protocol, trained)) is not None]
 
 
 def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -31,8 +34,10 @@ def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
                 yield f"{prefix}{at}.{field}", (str(getattr(grader.params, field)), protocol)
 
 
-async def problem(transaction: AsyncTransaction, at: str, name: str, protocol: str) -> Problem | None:
-    """Return what is wrong with the name of a judge in the field `at`."""
+async def problem(
+    transaction: AsyncTransaction, at: str, name: str, protocol: str, trained: str | None = None,
+) -> Problem | None:
+    """Return what is wrong with the name of a judge in the field `at`. `trained`: see `problems`."""
     judge = await transaction.one("judges.known", name=name)
     if judge is not None and judge["protocol"] != protocol:
         return Problem(at, f"judge {name} with the protocol {judge['protocol']}", f"one with the protocol {protocol}")
@@ -41,10 +46,22 @@ async def problem(transaction: AsyncTransaction, at: str, name: str, protocol: s
             at, f"judge {name}, whose secret {judge['secret']} is not set", f"`hone secrets set {judge['secret']}`")
     if protocol == "verify":
         return Problem(at, found(name), "the name of a verify server (`hone judges set NAME URL --protocol verify`)")
+    return await _of_model(transaction, at, name, protocol, trained)
+
+
+async def _of_model(
+    transaction: AsyncTransaction, at: str, name: str, protocol: str, trained: str | None,
+) -> Problem | None:
+    """Return why a model of the tenant is no judge.
+
+    Judge and policy are different checkpoints: AJ-Bench, arXiv 2604.18240. Who judges what it says itself prefers it.
+    """
     try:
         located = await names.locate(transaction, name)
     except ModelNotFound:
         return Problem(at, found(name), "the name of a judge (`hone judges list`) or of a model of yours")
+    if located.subject_id == trained:
+        return Problem(at, f"{name}, which the run trains (model.base)", "a judge that is another checkpoint")
     rates = located.run is None and located.row["origin"].get("architecture") in RATERS
     if rates == (protocol == "pooling"):
         return None

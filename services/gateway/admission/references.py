@@ -48,6 +48,11 @@ class Base:
     text: Mapping[str, Any] = field(default_factory=dict)  # of hone.client.resources.ModelText
     text_files: Mapping[str, Any] = field(default_factory=dict)  # entries of the manifest that a tokenizer reads
 
+    @property
+    def trained_id(self) -> str | None:
+        """The id of the registered model or of the version."""
+        return self.version_id or self.artifact_id
+
 
 @dataclass(frozen=True)
 class References:
@@ -90,7 +95,8 @@ async def resolve(
     for one in task_rows.held_out(spec):
         wanted = columns(one.spec, trained=False)
         problems += await dataset_problems(transaction, settings, one.spec.task, one.at, wanted)
-    problems += [*await judges.problems(transaction, spec), *await grader_checks.of_run(transaction, spec)]
+    problems += await judges.problems(transaction, spec, base and base.trained_id)
+    problems += await grader_checks.of_run(transaction, spec)
     problems = [*dict.fromkeys(problems), *await manifests.problems(transaction, spec)]
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for found_there in rows if f"{found_there.at}.dataset" not in named

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from hone.client.storage_resources import Due, Retained
-from hone.spec.settings import RetentionSettings, Settings
+from hone.spec.retention_settings import RetentionSettings
+from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction
 from services.gateway.middleware.tenancy import TenantSession
 

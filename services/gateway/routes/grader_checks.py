@@ -14,7 +14,7 @@ from hone.graders.labelled_pairs import MASTER_KEY
 from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import grader_checks, graders
-from services.gateway.admission.parameters import AfterCheck, Id, Limit, page
+from services.gateway.admission.parameters import AfterCheck, Config, Id, Limit, page
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -32,13 +32,14 @@ class WantedCheck(BaseModel):
 
 
 @router.post("", status_code=202)
-async def check_requested(wanted: WantedCheck, caller: Caller) -> GraderCheck:
+async def check_requested(wanted: WantedCheck, caller: Caller, settings: Config) -> GraderCheck:
     """Ask for a check: the grader grades every pair of the set, and its judges are asked anew. GET shows how far it is.
     """
     spec = await graders.checked(caller, wanted.grader)
     async with caller.transaction() as transaction:
         if problems := unstorable(wanted.model_dump()) or await grader_checks.problems(transaction, spec, wanted.set):
             raise Invalid(problems)
+        await grader_checks.expect_room(transaction, caller.tenant_id, settings.tenant_checks)
         made = ids.new("check")
         await transaction.run("grader_checks.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id,
                               grader=spec.json, grader_hash=spec.hash, set_name=wanted.set)

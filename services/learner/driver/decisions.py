@@ -64,6 +64,7 @@ class CheckJudge:
 
     number: int
     step: int
+    grader: str  # hash of the grader that asks it
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def _check_judge(outline: Outline, view: View) -> CheckJudge | Wait | None:
     if view.judge is None or view.planned >= outline.pace.steps:
         return None
     if view.judge.due is not None:
-        return CheckJudge(view.judge.due, view.planned)
+        return CheckJudge(view.judge.due, view.planned, view.judge.grader)
     return Wait(view.judge.waits) if view.judge.waits else None
 
 

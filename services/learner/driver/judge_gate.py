@@ -1,18 +1,22 @@
-"""The gate of a run's judge: it is measured on labels before the first step and again, and a bad one stops the run.
+"""The gate of a run's judges: they are measured on labels before the first step and again; a bad one stops the run.
+
+That is each grader that trains and asks a judge, of every stage and source of tasks. All have a check before the first
+step, so that no run ends half-way for what was known; later ones are made while their stage goes on.
 
 Everything follows from rows. The reward service makes the checks that the driver asks for, and notes what answers the
 run's questions. Verification, section 7 (vi): stop where false accepts rise by more than 5 points.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hone import ids
 from hone.algorithms.agreement import Agreement, pooled
 from hone.graders.labelled_pairs import MASTER_KEY
-from hone.graders.specs import Spec
-from hone.resolution.judge_checks import grader_of
+from hone.resolution.judge_checks import Gated, gated
+from hone.resolution.stages import stages
 from hone.spec.run import JudgeCheckSpec
 from hone.store.database import Database, Row
 from hone.store.leases import fenced
@@ -50,45 +54,67 @@ class JudgeStanding:
     stop: str | None = None  # why the run must not go on
     event: Event | None = None  # of that
     due: int | None = None  # number of the check that is to be asked for
+    grader: str = ""  # hash of the grader that it measures
     waits: str = ""  # for what
 
 
 class JudgeGate:
     """Reads and asks for the checks of a run's judge."""
 
-    def __init__(self, database: Database, lease: RunLease, spec: JudgeCheckSpec, grader: Spec) -> None:
-        self._database, self._lease, self._spec, self._grader = database, lease, spec, grader
+    def __init__(self, database: Database, lease: RunLease, spec: JudgeCheckSpec, graders: Sequence[Gated]) -> None:
+        self._database, self._lease, self._spec = database, lease, spec
+        self._graders = {one.grader.hash: one for one in graders}
+        self._ends = [stage.last for stage in stages(lease.spec)]
 
     @classmethod
     def of(cls, database: Database, lease: RunLease) -> "JudgeGate | None":
         """Return the gate of a run; None where it checks no judge."""
-        spec, grader = lease.spec.judge_check, grader_of(lease.spec)
-        if spec is None or grader is None or lease.preflight is not None:
+        spec = lease.spec.judge_check
+        if spec is None or lease.preflight is not None or not (graders := gated(lease.spec)):
             return None
-        return cls(database, lease, spec, grader)
+        return cls(database, lease, spec, graders)
 
     def standing(self, planned: int) -> JudgeStanding:
         """Return what the checks ask for; `planned` is the last planned step."""
-        rows = self._database.all("grader_checks.of_run", run_id=self._lease.run_id)
-        return standing(self._spec, list(map(_check, rows)), self._answering(), planned)
+        checks = defaultdict[str, list[RunCheck]](list)
+        for row in self._database.all("grader_checks.of_run", run_id=self._lease.run_id):
+            checks[row["grader_hash"]].append(_check(row))
+        stage, answering = sum(planned >= last for last in self._ends[:-1]), self._answering()
+        return together([replace(
+            standing(self._spec, checks[name], answering, planned, current=stage in one.stages), grader=name)
+            for name, one in self._graders.items() if max(one.stages) >= stage],
+            1 + max((check.number for made in checks.values() for check in made), default=-1))
 
-    def request(self, number: int, step: int) -> None:
-        """Ask for a check, unless it was asked for. A reward service finds its row."""
+    def request(self, number: int, step: int, grader_hash: str) -> None:
+        """Ask for a check of one of the graders, unless it was asked for. A reward service finds its row."""
+        asked = self._graders[grader_hash]
         with fenced(self._database, self._lease) as transaction:
             transaction.run(
                 "grader_checks.add_of_run", id=ids.new("check"), tenant_id=self._lease.tenant_id,
-                run_id=self._lease.run_id, number=number, step=step, grader=self._grader.json,
-                grader_hash=self._grader.hash, set_name=self._spec.set, asked=json.dumps(self._answering()))
+                run_id=self._lease.run_id, number=number, step=step, grader=asked.grader.json,
+                grader_hash=grader_hash, label=asked.label, set_name=self._spec.set,
+                asked=json.dumps(self._answering()))
 
     def _answering(self) -> dict[str, str]:
         rows = self._database.all("grader_checks.answering", run_id=self._lease.run_id)
         return {row["judge"]: row["pinned"] for row in rows}
 
 
+def together(found: Sequence[JudgeStanding], number: int) -> JudgeStanding:
+    """Return what the standings of all graders ask for: the end, a check, or patience. `number`: that of a new check.
+    """
+    stop = next((one for one in found if one.stop is not None), None)
+    due = next((replace(one, due=number) for one in found if one.due is not None), None)
+    return stop or due or next((one for one in found if one.waits), JudgeStanding())
+
+
 def standing(
-    spec: JudgeCheckSpec, checks: Sequence[RunCheck], answering: Mapping[str, str], planned: int
+    spec: JudgeCheckSpec, checks: Sequence[RunCheck], answering: Mapping[str, str], planned: int, current: bool = True,
 ) -> JudgeStanding:
-    """Return what the first and the newest check of a run ask for. `answering`: what answered it last, by judge."""
+    """Return what the first and the newest check of a grader ask for. `answering`: what answered it last, by judge.
+
+    A grader whose stage is not `current` has its first check alone.
+    """
     if not checks:
         return JudgeStanding(due=0)
     first, newest = checks[0], checks[-1]
@@ -99,8 +125,8 @@ def standing(
         return JudgeStanding(waits=f"the check of its judge after step {newest.step}, {newest.judged} of "
                              f"{newest.pairs} pairs{why}")
     if bad := _bad(spec, first, newest):
-        return JudgeStanding(stop=bad, event=_event(bad, first, newest) if newest.number else None)
-    due = newest.step < planned // spec.every * spec.every or _changed(newest, answering)
+        return JudgeStanding(stop=bad, event=_event(bad, first, newest) if newest is not first else None)
+    due = current and (newest.step < planned // spec.every * spec.every or _changed(newest, answering))
     return JudgeStanding(due=newest.number + 1 if due else None)
 
 
@@ -112,7 +138,7 @@ def _bad(spec: JudgeCheckSpec, first: RunCheck, newest: RunCheck) -> str | None:
     if now.gap is None or now.false_accepts is None or now.false_refusals is None:
         return f"the judge gave no verdict on right or on wrong ones {at}: {now.invalid} have none"
     before = then.false_accepts or 0.0
-    if newest.number and now.false_accepts - before > spec.rise + _ROUNDING:
+    if newest is not first and now.false_accepts - before > spec.rise + _ROUNDING:
         return (f"the judge accepts {now.false_accepts:.4f} of the wrong ones {at}, and {before:.4f} at the first "
                 f"check; expected a rise of at most {spec.rise:g} (judge_check.rise)")
     if now.gap < spec.least - _ROUNDING:

@@ -2,7 +2,7 @@
 
 import logging
 
-from hone.spec.settings import RetentionSettings
+from hone.spec.retention_settings import RetentionSettings
 from hone.store.database import Database
 
 BATCH = 200
@@ -15,7 +15,8 @@ def sweep(database: Database, kept: RetentionSettings, batch: int = BATCH) -> di
     """Take a batch of everything that is too old; return how many of each. Raises psycopg.OperationalError."""
     ages = {"preflights": kept.preflights_d, "runs": kept.runs_d, "exports": kept.exports_d,
             "versions": kept.versions_d, "samples": kept.samples_d, "events": kept.events_d,
-            "idempotency": kept.idempotency_d, "decisions": kept.decisions_d, "judge_answers": kept.judge_answers_d}
+            "idempotency": kept.idempotency_d, "decisions": kept.decisions_d, "judge_answers": kept.judge_answers_d,
+            "grader_checks": kept.grader_checks_d}
     found = {name: database.run(f"retention.{name}", days=days, limit=batch)
              for name, days in ages.items() if days is not None}
     found["journal"] = database.run("retention.journal", limit=batch)

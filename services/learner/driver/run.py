@@ -152,8 +152,8 @@ class RunDriver:
                     drop_refused(transaction, self.lease)
             case decisions.RequestEvaluation() | decisions.RecordEvaluation():
                 self._evaluate(action, view)
-            case decisions.CheckJudge(number, step):
-                self._check_judge(number, step)
+            case decisions.CheckJudge():
+                self._check_judge(action)
             case decisions.Expire(oldest):
                 self._expire(oldest)
             case decisions.BeginStage(stage):
@@ -199,9 +199,9 @@ class RunDriver:
         else:
             self._record_evaluation(action.step, view)
 
-    def _check_judge(self, number: int, step: int) -> None:
+    def _check_judge(self, action: decisions.CheckJudge) -> None:
         assert self._gate is not None, "its standing asked for the check"
-        self._gate.request(number, step)
+        self._gate.request(action.number, action.step, action.grader)
 
     def _request_evaluation(self, step: int, version_id: str) -> None:
         traceparent = self._traces.of_evaluation(step)

@@ -31,7 +31,8 @@ class GraderCheck:
     tenant_id: str
     key_id: str | None
     run_id: str | None
-    number: int
+    first: bool  # of the run and this grader
+    label: str  # which of the run's graders it is, where it has several
     step: int | None
     spec: Spec
     set_name: str
@@ -139,21 +140,22 @@ class CheckRows:
 
 
 def _check(row: Row) -> GraderCheck:
-    return GraderCheck(row["id"], row["tenant_id"], row["key_id"], row["run_id"], row["number"], row["step"],
-                       spec(row["grader"]), row["set_name"], row["attempts"])
+    return GraderCheck(row["id"], row["tenant_id"], row["key_id"], row["run_id"], row["first"], row["label"],
+                       row["step"], spec(row["grader"]), row["set_name"], row["attempts"])
 
 
 async def _record(opened: AsyncTransaction, check: GraderCheck, counts: Counts) -> None:
     """Record an event of a run's check, and its metrics at the step that was planned last."""
     whole, keys = pooled(counts.values()), counts.get(MASTER_KEY, Agreement())
-    values = {f"judge/{name}": value for name, value in (
+    prefix, of = (f"judge/{check.label}/", f" of {check.label}") if check.label else ("judge/", "")
+    values = {f"{prefix}{name}": value for name, value in (
         ("gap", whole.gap), ("false_accepts", whole.false_accepts), ("false_refusals", whole.false_refusals),
         ("key_accepts", keys.false_accepts)) if value is not None}
-    words = ", ".join(f"{name.removeprefix('judge/').replace('_', ' ')} {value:.3f}" for name, value in values.items())
+    words = ", ".join(f"{name.removeprefix(prefix).replace('_', ' ')} {value:.3f}" for name, value in values.items())
     await opened.run("metrics.record", run_id=check.run_id, tenant_id=check.tenant_id, step=check.step,
                      names=list(values), values=list(values.values()))
     await opened.run(
         "events.add_of_step", tenant_id=check.tenant_id, run_id=check.run_id, kind="judge.checked", step=check.step,
-        message=f"the judge was checked on {whole.total} pairs of {check.set_name}: {words}; "
+        message=f"the judge{of} was checked on {whole.total} pairs of {check.set_name}: {words}; "
                 f"{whole.invalid} without a verdict",
         data=json.dumps({"of": check.id, **values}))

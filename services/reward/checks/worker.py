@@ -122,8 +122,7 @@ class GraderChecks:
         judges = await answering()
         same = left.set_hash == labelled.hash and left.judges == judges and len(left.verdicts) == len(labelled.pairs)
         progress = left if same else CheckProgress(labelled.hash, judges, [UNKNOWN] * len(labelled.pairs))
-        first = check.run_id is not None and check.number == 0
-        if first and all(judges.values()) and await self._copied(check, labelled, progress):
+        if check.first and all(judges.values()) and await self._copied(check, labelled, progress):
             return
         work = _Work(check, labelled, progress)
         if not await self._judged(work):

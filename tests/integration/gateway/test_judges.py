@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import openai
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -33,7 +34,7 @@ CHECK: dict[str, Any] = {"type": "string_check", "name": "c", "operation": "eq",
                          "reference": "{{ item.answer }}"}
 
 RUN: dict[str, Any] = {
-    "name": "rated", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1, "eval": None}
+    "name": "rated", "model": {"base": "trained"}, "task": {"environment": "sort_digits"}, "steps": 1, "eval": None}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,8 @@ def stack(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module")
 def hone(stack: AskedStack, database: Database, tmp_path_factory: pytest.TempPathFactory) -> Client:
     client = stack.hone(keys.create(database, "judged").secret)
-    client.register_model("own", asked.write_model(tmp_path_factory.mktemp("own")))
+    for name in ("own", "trained"):
+        client.register_model(name, asked.write_model(tmp_path_factory.mktemp(name)))
     return client
 
 
@@ -146,11 +148,12 @@ def test_a_run_names_judges_that_are_there(hone: Client, judge: ScriptedJudge) -
     """Also deep inside other graders, and those of another tenant are none."""
     def run(name: str) -> dict[str, Any]:
         grader = {"type": "weighted", "parts": {"judged": {"grader": {**LABELS, "model": name}}}}
-        return {"name": "judged", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1,
+        return {"name": "judged", "model": {"base": "trained"}, "task": {"environment": "sort_digits"}, "steps": 1,
                 "grader": grader, "eval": None}
 
     hone.put_judge("keyless", judge.url, "judge-1", secret="never-set")
-    for name, words in (("nobody", "the name of a judge"), ("keyless", "secret never-set is not set")):
+    for name, words in (("nobody", "the name of a judge"), ("keyless", "secret never-set is not set"),
+                        ("trained", "trained, which the run trains (model.base)")):
         with pytest.raises(Refused) as refused:
             hone.create_run(run(name))
         assert "grader.parts.judged.grader.model" in str(refused.value)
@@ -169,7 +172,7 @@ def test_a_stored_grader_is_used_by_its_name_and_kept_by_its_content(
     assert [hone.try_grader(one, "4", {"answer": "4"}).reward for one in (by_name, by_hash)] == [0.0, 1.0]
     inside = {"type": "multi", "name": "m", "graders": {"a": by_hash}, "calculate_output": "a / 2"}
     assert hone.try_grader(inside, "4", {"answer": "4"}).reward == 0.5
-    spec = {"name": "stored", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1}
+    spec = {"name": "stored", "model": {"base": "trained"}, "task": {"environment": "sort_digits"}, "steps": 1}
     run = hone.create_run({**spec, "eval": None, "grader": by_hash})
     assert hone.run(run.id).spec["grader"] == CHECK
     hone.add_grader("mine", CHECK)
@@ -229,7 +232,7 @@ def test_a_reward_model_rates_answers_and_writes_none(
     for model_name, judging, words in (
             ("own", grader, "own, a model that writes text"), ("rater", LABELS, "rater, a reward model")):
         with pytest.raises(Refused, match=words):
-            hone.create_run({**RUN, "model": {"base": "own"}, "grader": {**judging, "model": model_name}})
+            hone.create_run({**RUN, "grader": {**judging, "model": model_name}})
 
 
 def stock_rating(directory: Path, talk: list[dict[str, str]]) -> float:
@@ -298,11 +301,32 @@ def test_what_cannot_be_measured_is_refused(hone: Client, stack: AskedStack, dat
     assert not stranger.grader_checks().data
 
 
+def test_a_tenant_has_a_number_of_open_checks(stack: AskedStack, database: Database) -> None:
+    """Checks that have ended, and those that runs ask for, take no place; neither do another tenant's."""
+    client = stack.hone(keys.create(database, "checking", tenant="checkers").secret)
+    other = stack.hone(keys.create(database, "also", tenant="others").secret)
+
+    def add(name: str, run: str | None, state: str) -> None:
+        with psycopg.connect(stack.database.owner_url) as connection:
+            connection.execute(
+                "INSERT INTO grader_checks (id, tenant_id, run_id, number, grader, grader_hash, set_name, state,"
+                " due_at) SELECT %s || n, t.id, %s, n, '{}', 'h', 'short_answers', %s, now() + interval '1 hour'"
+                " FROM generate_series(1, 16) n, tenants t WHERE t.name = 'checkers'", (name, run, state))
+
+    add("check_ended", None, "done")
+    add("check_run", "run_x", "waiting")
+    client.check_grader(CHECK)
+    add("check_open", None, "waiting")
+    with pytest.raises(HoneError, match=r"may have 16 \(HONE_TENANT_CHECKS\)"):
+        client.check_grader(CHECK)
+    other.check_grader(CHECK)
+
+
 def test_a_run_s_labelled_set_is_the_tenant_s_own(hone: Client, stack: AskedStack, database: Database) -> None:
     hone.upload_dataset("labelled", b'{"prompt": "a", "output": "b", "label": true}\n'
                                     b'{"prompt": "a", "output": "c", "label": false}\n')
-    run = {"name": "gated", "model": {"base": "own"}, "task": {"environment": "sort_digits"}, "steps": 1, "eval": None,
-           "grader": LABELS, "judge_check": {"set": "dataset:labelled"}}
+    run = {"name": "gated", "model": {"base": "trained"}, "task": {"environment": "sort_digits"}, "steps": 1,
+           "eval": None, "grader": LABELS, "judge_check": {"set": "dataset:labelled"}}
     made = hone.create_run(run)
     assert hone.run(made.id).spec["judge_check"]["every"] == 50
     with pytest.raises(HoneError, match=made.id):

@@ -125,3 +125,30 @@ def test_a_judge_that_is_away_lets_its_run_wait_and_another_one_is_checked_at_on
     assert found[1]["step"] in (1, 2)
     kinds = [one["kind"] for one in loop.all("SELECT kind FROM events WHERE run_id = %s", loop.rows.run_id)]
     assert (kinds.count("judge.unchecked"), kinds.count("judge.checked")) == (1, 2)
+
+
+def test_the_graders_of_all_stages_are_checked_before_the_first_step(
+    started: Callable[..., Loop],
+) -> None:
+    """That of the second stage is the bad one: where 0 stands above the middle of its range, it accepts everything."""
+    other = {**SPEC["grader"], "range": [-2.0, 1.0]}
+    loop = started(stages=[{"until": 3, "name": "first"}, {"until": 6, "name": "second", "grader": other}])
+    ended = go(loop)
+    assert ended["state"] == "failed"
+    assert "the judge leaves 1 - fp - fn" in ended["reason"]
+    assert loop.one("SELECT count(*) FROM steps WHERE run_id = %s", loop.rows.run_id) == 0
+    assert {one["state"] for one in checks(loop)} <= {"done", "failed"}
+    labels = loop.all("SELECT label FROM grader_checks WHERE run_id = %s ORDER BY number", loop.rows.run_id)
+    assert [one["label"] for one in labels] == ["first-0", "second-1"]
+
+
+def test_a_later_stage_s_judge_is_checked_again_in_its_stage(started: Callable[..., Loop]) -> None:
+    other = {**SPEC["grader"], "name": "other"}
+    loop = started(stages=[{"until": 3, "name": "first"}, {"until": 6, "name": "second", "grader": other}])
+    assert go(loop)["state"] == "succeeded"
+    made = loop.all("SELECT label, step FROM grader_checks WHERE run_id = %s ORDER BY number", loop.rows.run_id)
+    assert [(one["label"], one["step"]) for one in made] == [
+        ("first-0", 0), ("second-1", 0), ("first-0", 2), ("second-1", 3), ("second-1", 4)]
+    names = loop.all("SELECT DISTINCT name FROM metrics WHERE run_id = %s AND name LIKE 'judge/%%gap'",
+                     loop.rows.run_id)
+    assert {one["name"] for one in names} == {"judge/first-0/gap", "judge/second-1/gap"}

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from hone import ids
-from hone.spec.settings import RetentionSettings
+from hone.spec.retention_settings import RetentionSettings
 from hone.store.database import Database
 from services.learner.driver import retention
 from tests.integration.learner.rows import RunRows, add_run, add_version
@@ -80,6 +80,21 @@ def test_answers_and_lost_calls_go(database: Database, postgres_owner_url: str) 
         connection.execute("INSERT INTO journal (group_id, index, call, attempt, body) VALUES (-1, 0, 0, 1, '')")
     found = retention.sweep(database, RetentionSettings())
     assert (found["idempotency"], found["judge_answers"], found["journal"]) == (1, 1, 1)
+
+
+def test_old_checks_of_graders_go_but_for_those_of_open_runs(database: Database, postgres_owner_url: str) -> None:
+    run = add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        for name, of, days in (("old", None, 91), ("young", None, 89), ("gone", "run_gone", 91),
+                               ("of_open", run.run_id, 91), ("waits", None, None)):
+            connection.execute(
+                "INSERT INTO grader_checks (id, tenant_id, run_id, grader, grader_hash, set_name, ended_at) VALUES"
+                " (%s, %s, %s, '{}', 'h', 'short_answers', now() - make_interval(days => %s))",
+                (name, run.tenant_id, of, days))
+    assert retention.sweep(database, RetentionSettings())["grader_checks"] == 2
+    rows = database.all("grader_checks.page", tenant_id=run.tenant_id, after=None, run_id=None, grader_hash=None,
+                        limit=9)
+    assert {row["id"] for row in rows} == {"young", "of_open", "waits"}
 
 
 def test_old_exports_go(database: Database, postgres_owner_url: str) -> None:

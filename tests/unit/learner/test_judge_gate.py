@@ -7,7 +7,7 @@ import pytest
 
 from hone.algorithms.agreement import Agreement
 from hone.spec.run import JudgeCheckSpec
-from services.learner.driver.judge_gate import DRIFTED, RunCheck, standing
+from services.learner.driver.judge_gate import DRIFTED, JudgeStanding, RunCheck, standing, together
 
 SPEC = JudgeCheckSpec(every=10)
 ANSWERS = {"expert": "http://judge model-1"}
@@ -64,3 +64,19 @@ def test_a_judge_that_goes_bad_ends_the_run_with_both_numbers() -> None:
     assert (found.event.kind, found.event.data["now"]["false_accepts"]) == (DRIFTED, 0.11)
     silent = standing(SPEC, [first, check(2, 20, fn=70)], ANSWERS, 20)
     assert "1 - fp - fn = 0.3000" in str(silent.stop), "one that refuses nearly everything teaches nothing"
+
+
+def test_a_grader_of_another_stage_has_its_first_check_alone() -> None:
+    first = check(fp=5)
+    assert standing(SPEC, [], {}, 0, current=False).due == 0
+    assert standing(SPEC, [first], ANSWERS, 20, current=False) == JudgeStanding()
+    assert standing(SPEC, [first], ANSWERS, 20).due == 1, "when its stage begins"
+    assert standing(SPEC, [check(fp=60)], {}, 0, current=False).stop is not None
+
+
+def test_all_graders_are_checked_at_once_and_the_end_of_one_is_that_of_the_run() -> None:
+    due, waits, ends = JudgeStanding(due=0, grader="b"), JudgeStanding(waits="a check"), JudgeStanding(stop="bad")
+    assert together([waits, due], 3) == JudgeStanding(due=3, grader="b"), "before it waits for the first"
+    assert together([JudgeStanding(), waits], 3) == waits
+    assert together([waits, due, ends], 3) == ends
+    assert together([JudgeStanding()], 3) == JudgeStanding()

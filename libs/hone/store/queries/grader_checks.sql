@@ -4,6 +4,15 @@
 INSERT INTO grader_checks (id, tenant_id, key_id, grader, grader_hash, set_name)
 VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(grader)s, %(grader_hash)s, %(set_name)s)
 
+-- name: lock
+-- Holds the tenant's other requests for checks, so that none goes beyond the limit.
+SELECT pg_advisory_xact_lock(hashtextextended('grader_checks ' || %(tenant_id)s, 0))
+
+-- name: open
+-- Checks of a tenant that requests asked for and that have not ended.
+SELECT count(*) AS open FROM grader_checks
+WHERE tenant_id = %(tenant_id)s AND run_id IS NULL AND state IN ('waiting', 'taken')
+
 -- name: one
 SELECT id, run_id, step, grader, grader_hash, set_name, set_hash, judges, length(verdicts) AS pairs,
     length(replace(verdicts, '?', '')) AS judged, counts, copied_from, state, reason, seconds, tokens, created_at, ended_at
@@ -23,8 +32,10 @@ UPDATE grader_checks SET state = 'taken', owner = %(owner)s, attempts = attempts
 WHERE id = ANY (ARRAY(
     SELECT id FROM grader_checks WHERE state IN ('waiting', 'taken') AND due_at <= now()
     ORDER BY due_at LIMIT %(count)s FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, run_id, number, step, grader, grader_hash, set_name, set_hash, judges, verdicts, seconds,
-    tokens, attempts
+RETURNING id, tenant_id, key_id, run_id, step, grader, grader_hash, label, set_name, set_hash, judges, verdicts, seconds,
+    tokens, attempts, run_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM grader_checks e WHERE e.run_id = grader_checks.run_id AND e.grader_hash = grader_checks.grader_hash
+            AND e.number < grader_checks.number) AS first
 
 -- name: earlier
 -- The newest check of the same grader and set that the same judges answered.
@@ -57,16 +68,17 @@ UPDATE grader_checks SET state = 'waiting', due_at = now() WHERE owner = %(owner
 
 -- name: add_of_run
 -- Nothing where the run has asked for its check of this number.
-INSERT INTO grader_checks (id, tenant_id, run_id, number, step, grader, grader_hash, set_name, asked)
-VALUES (%(id)s, %(tenant_id)s, %(run_id)s, %(number)s, %(step)s, %(grader)s, %(grader_hash)s, %(set_name)s, %(asked)s)
+INSERT INTO grader_checks (id, tenant_id, run_id, number, step, grader, grader_hash, label, set_name, asked)
+VALUES (%(id)s, %(tenant_id)s, %(run_id)s, %(number)s, %(step)s, %(grader)s, %(grader_hash)s, %(label)s, %(set_name)s, %(asked)s)
 ON CONFLICT (run_id, number) DO NOTHING
 
 -- name: of_run
--- The first check of a run and the newest.
+-- The first check of each grader of a run and the newest, in this order.
 SELECT number, step, grader_hash, asked, judges, length(verdicts) AS pairs, length(replace(verdicts, '?', '')) AS judged,
     counts, state, reason
-FROM grader_checks c WHERE run_id = %(run_id)s AND (number = 0 OR number = (
-    SELECT max(number) FROM grader_checks n WHERE n.run_id = %(run_id)s))
+FROM grader_checks c WHERE (grader_hash, number) IN (
+    SELECT grader_hash, unnest(ARRAY[min(number), max(number)]) FROM grader_checks
+    WHERE run_id = %(run_id)s GROUP BY grader_hash) AND run_id = %(run_id)s
 ORDER BY number
 
 -- name: answering

@@ -81,6 +81,13 @@ DELETE FROM judge_answers WHERE (tenant_id, hash) IN (
     SELECT tenant_id, hash FROM judge_answers
     WHERE created_at < now() - make_interval(secs => 86400 * %(days)s) LIMIT 10 * %(limit)s)
 
+-- name: grader_checks
+-- A run compares with its first check until it has ended.
+DELETE FROM grader_checks WHERE id = ANY (ARRAY(
+    SELECT c.id FROM grader_checks c WHERE c.ended_at < now() - make_interval(secs => 86400 * %(days)s)
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.id = c.run_id AND r.state IN ('queued', 'running', 'paused'))
+    LIMIT 10 * %(limit)s))
+
 -- name: journal
 -- Calls of groups that have ended or are gone: the transactions that end a group delete them, so none is expected.
 DELETE FROM journal WHERE group_id IN (
