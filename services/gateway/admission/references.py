@@ -95,7 +95,7 @@ async def resolve(
     for one in task_rows.held_out(spec):
         wanted = columns(one.spec, trained=False)
         problems += await dataset_problems(transaction, settings, one.spec.task, one.at, wanted)
-    problems += await judges.problems(transaction, spec, base and base.trained_id)
+    problems += await judges.problems(transaction, spec, base.trained_id if base else None)
     problems += await grader_checks.of_run(transaction, spec)
     problems = [*dict.fromkeys(problems), *await manifests.problems(transaction, spec)]
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
