@@ -1,6 +1,7 @@
 """The processes of a stack: their kinds, commands and addresses."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ class Kind(NamedTuple):
     only_with: str | None = None  # the variable without which a stack has none
     usual: Mapping[str, str] = {}  # variables that it gets unless the environment has them
     needed: bool = True  # whether a stack waits for it even if it ends at its start
+    forked: bool = False  # whether it runs in a fork of the supervisor, see hone.stack.forks
 
 
 METRICS = "HONE_METRICS_ADDRESS"
@@ -26,21 +28,26 @@ HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 The C library reads the variable before any of our code runs."""
 
+ONE_ORDER = {"PYTHONHASHSEED": "0"}
+"""One order of sets of text, on which tasks of some generators depend. Python reads it as it starts."""
+
 KINDS = {
     "inference": Kind("services.inference", "inference", True),
     "sandbox": Kind("services.sandbox", "sandbox", False, needed=False),
-    "reward": Kind("services.reward", "reward", False),
-    "value": Kind("services.value", "value", False),
-    "simulation": Kind("services.simulation", "simulation", False),
-    "rollout": Kind("services.rollout", None, True),
+    "reward": Kind("services.reward", "reward", False, forked=True),
+    "value": Kind("services.value", "value", False, forked=True),
+    "simulation": Kind("services.simulation", "simulation", False, usual=ONE_ORDER),
+    "rollout": Kind("services.rollout", None, True, forked=True),
     "trainer": Kind("services.learner.trainer", None, True, usual=HUGE_PAGES),
-    "driver": Kind("services.learner.driver", "learner", True),
+    "driver": Kind("services.learner.driver", "learner", True, forked=True),
     "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
-    "gateway": Kind("services.gateway", "gateway", False),
+    "gateway": Kind("services.gateway", "gateway", False, forked=True),
     "door": Kind("services.door", "door", False),
-    "console": Kind("services.console", "console", False),
+    "console": Kind("services.console", "console", False, forked=True),
 }
 """Every kind of service, in the order in which they are started."""
+
+_FORKED = {kind.module for kind in KINDS.values() if kind.forked}
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,12 @@ def _process(
         own[METRICS] = f"{host}:{record.port(f'{name} metrics')}"
     run = command or [interpreters.python(kind, environment), "-m", KINDS[kind].module]
     return Process(name, tuple(run), own, address, KINDS[kind].needed)
+
+
+def forked(command: Sequence[str]) -> str | None:
+    """Return the module of a command that runs a service as `python -m` does, if it may run in a fork."""
+    python, option, module = command if len(command) == 3 else ("", "", "")
+    return module if (python, option) == (sys.executable, "-m") and module in _FORKED else None
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:

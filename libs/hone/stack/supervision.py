@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from hone.stack.processes import Process
+from hone.stack.processes import Process, forked
 
 SERVICES = "services"
 POSTGRES = "postgres"
@@ -53,7 +53,7 @@ def configuration(state: Path, services: list[Process], postgres: Process | None
     sections = [_daemon(state)]
     if postgres:
         sections.append(_program(postgres, {"priority": "10", "autostart": "true", "stopsignal": "INT"}))
-    sections += [_program(process, {"priority": "20", "autostart": "false"}) for process in services]
+    sections += [_program(process, {"priority": _priority(process), "autostart": "false"}) for process in services]
     names = ",".join(process.name for process in services)
     sections.append(_section(f"group:{SERVICES}", {"programs": names, "priority": "20"}) if services else "")
     return "\n".join(sections)
@@ -179,6 +179,10 @@ def _program(process: Process, options: Mapping[str, str]) -> str:
         "stopwaitsecs": str(STOP_S), "redirect_stderr": "true",
         "stdout_logfile": f"logs/{process.name}.log",  # in the working directory, the state
         "stdout_logfile_maxbytes": "16MB", "stdout_logfile_backups": "2", **options})
+
+
+def _priority(process: Process) -> str:
+    return "21" if forked(process.command) else "20"  # which do not wait until modules are loaded
 
 
 def _section(name: str, options: Mapping[str, str]) -> str:

@@ -300,3 +300,22 @@ def test_binaries_that_others_cannot_reach_are_copied(
     assert Path(server.exe()).is_relative_to(stack.state / "postgres" / "server")
     stack.kill("postgres")
     comes_back(stack, "postgres", server.pid)
+
+
+def test_a_service_is_a_fork_of_the_supervisor_and_comes_back_as_one(tmp_path: Path) -> None:
+    counts = {**NONE, "value": 1, "sandbox": 1}
+    with Stack(tmp_path, counts=counts) as stack:
+        stack.wait_ready()
+        forked = psutil.Process(comes_back(stack, "value-0", stack.kill("value-0")))
+        assert forked.cmdline()[0].endswith("-m services.value")
+        supervisor = psutil.Process(stack.pids()["supervisord"])
+        assert forked.exe() == supervisor.exe()
+        assert forked.ppid() == supervisor.pid
+        libraries = {path for path in (one.path for one in forked.memory_maps()) if "grpc" in path}
+        assert libraries
+        assert libraries <= {one.path for one in supervisor.memory_maps()}
+        forked.terminate()
+        comes_back(stack, "value-0", forked.pid)
+        sandbox = psutil.Process(stack.pids()["sandbox-0"])
+        assert sandbox.cmdline()[1:] == ["-m", "services.sandbox"]
+        assert "HONE_DATABASE_URL" not in sandbox.environ()
