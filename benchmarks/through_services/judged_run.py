@@ -26,6 +26,7 @@ from benchmarks.through_services.session import BATCH, lines, supervised
 from benchmarks.through_services.starts import STARTS
 from hone.client import Client
 from hone.client.check_resources import GraderCheck
+from hone.client.resources import Run
 from hone.models import toy
 
 RULE = "rule"
@@ -128,7 +129,7 @@ def _trained(client: Client, arm: str, wanted: Spec) -> dict[str, Any]:
     return {**made, "known": known, "points": [vars(one) for one in curve(client.metrics(run.id).series)]}
 
 
-def seconds_of(run: Any) -> float:
+def seconds_of(run: Run) -> float:
     """Return how long a run took."""
     return round(((run.ended_at or run.created_at) - (run.started_at or run.created_at)).total_seconds(), 1)
 

@@ -23,6 +23,7 @@ from services.reward.judges.asking import AskedJudges
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.queue import GradingQueue, Part
+from services.reward.second_opinions import SecondOpinions
 from services.reward.service import Reward
 from services.reward.stored_samples import StoredSamples
 from services.reward.tools import Helpers
@@ -42,7 +43,8 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     grading, ledger, jobs = Grading(pool, Helpers(judges, sandbox, worlds)), Ledger(database), Jobs(database, owner)
     store = objects.connect(chosen.objects_url)
     checks = GraderChecks(CheckParts(grading, judges, CheckRows(database, owner), LabelledSets(database, store)))
-    queue = GradingQueue(Part(grading, ledger, jobs), chosen, chosen.grades_at_once)
+    part = Part(grading, ledger, jobs, SecondOpinions(database, grading, ledger))
+    queue = GradingQueue(part, chosen, chosen.grades_at_once)
     stored = StoredSamples(database, store, worlds)
     reward = Reward(grading, ledger, queue, stored, chosen.tenant_samples)
     try:

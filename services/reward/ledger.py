@@ -15,6 +15,9 @@ from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row
 from services.reward.grading import Key
 
+SECOND = 2
+"""The regrade_no of second opinions."""
+
 
 @dataclass(frozen=True)
 class StoredGrade:
@@ -32,7 +35,7 @@ class Account:
     run_id: str
     grader_hash: str
     key_id: str = ""
-    regrade_no: int = 0  # 0: the grades that a run learns from; 1: later ones, beside them
+    regrade_no: int = 0  # 0: the grades that a run learns from; 1: later ones, beside them; or SECOND
 
     def names(self) -> dict[str, str | int]:
         """Return the account as the parameters of a statement."""

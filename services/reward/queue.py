@@ -24,6 +24,7 @@ from hone.spec.settings import Settings
 from services.reward.grading import Grading, Key, units
 from services.reward.jobs import LEASE_S, GradingJob, Jobs
 from services.reward.ledger import Account, Ledger, StoredGrade
+from services.reward.second_opinions import SecondOpinions
 
 _LOOK_S, _BREATH_S = 0.5, 0.05
 """Seconds between two looks for grades that others store, and between two looks for jobs."""
@@ -39,6 +40,7 @@ class Part:
     grading: Grading
     ledger: Ledger
     jobs: Jobs
+    opinions: SecondOpinions
 
 
 class GradingQueue:
@@ -139,7 +141,9 @@ class GradingQueue:
         except StillWaiting as waiting:
             await self._part.jobs.again(job, _BUSY_S, str(waiting), parked=job.late, counts=False)
             return
-        await self._settle(job, dict(zip(job.samples, results, strict=True)))
+        graded = dict(zip(job.samples, results, strict=True))
+        await self._part.opinions.ask(job, graded, turn)
+        await self._settle(job, graded)
 
     async def _settle(self, job: GradingJob, results: Mapping[Key, Result]) -> None:
         """Store what a job's grades are, or let it be tried again where the system failed.

@@ -89,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._look(body, value)
         elif kind in ("same", "picky"):
             self._compare(body, kind == "picky")
+        elif kind == "seed":  # it accepts with seed 0 alone
+            self._number(body, float(body["seed"] == 0))
         elif kind == "label":
             self._complete(body, json.dumps({"steps": ["why"], "result": value}))
         else:

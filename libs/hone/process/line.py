@@ -39,6 +39,7 @@ class Turn:
     tenant: str = ""
     key: str = ""  # that its use is counted to; empty: the one that requested the run
     anew: bool = False  # whether judges are asked what they have answered before
+    seed: int = 0  # that is added to the seeds of questions to judges
 
     @property
     def owner(self) -> Owner:

@@ -320,6 +320,9 @@ class JudgeCheckSpec(Strict):
     rise: float = Field(
         0.05, ge=0, le=1, description="Largest rise of the share of wrong outputs that the judge accepts, over the "
         "first check. Above it the run stops.")
+    again: float = Field(
+        0.1, ge=0, le=1, description="Share of the training samples about which the judge is asked twice, the second "
+        "time with another seed. The metric judge/disagreement says how often its verdicts differ.")
 
 
 class RunSpec(Strict):

@@ -528,7 +528,7 @@ CREATE TABLE grades (
     position    integer NOT NULL DEFAULT 0,
     place       text NOT NULL DEFAULT '', -- of a turn: the number of its call; of a step: that, and its first character
                                          -- in the call's text and the one after its last
-    regrade_no  integer NOT NULL DEFAULT 0,
+    regrade_no  integer NOT NULL DEFAULT 0, -- 1: a later grade; 2: a second one by the same judges, with another seed
     status      text NOT NULL CHECK (status IN ('ok', 'no_answer', 'timeout_candidate', 'infra_error',
                                                 'judge_error', 'timeout_grader', 'invalid_spec')),
     value       double precision,

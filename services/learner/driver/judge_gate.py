@@ -18,7 +18,7 @@ from hone.graders.labelled_pairs import MASTER_KEY
 from hone.resolution.judge_checks import Gated, gated
 from hone.resolution.stages import stages
 from hone.spec.run import JudgeCheckSpec
-from hone.store.database import Database, Row
+from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from services.learner.driver.lease import RunLease
 from services.learner.driver.reporting import Event
@@ -94,6 +94,13 @@ class JudgeGate:
                 run_id=self._lease.run_id, number=number, step=step, grader=asked.grader.json,
                 grader_hash=grader_hash, label=asked.label, set_name=self._spec.set,
                 asked=json.dumps(self._answering()))
+
+    def disagreement(self, transaction: Transaction, group_ids: Sequence[int]) -> dict[str, float]:
+        """Return how often verdicts on samples of these groups differ that judges gave twice, where there are some."""
+        if not self._spec.again:
+            return {}
+        row = transaction.one("grades.disagreement", group_ids=list(group_ids))
+        return {} if row is None or row["share"] is None else {"judge/disagreement": float(row["share"])}
 
     def _answering(self) -> dict[str, str]:
         rows = self._database.all("grader_checks.answering", run_id=self._lease.run_id)

@@ -277,6 +277,8 @@ class RunDriver:
             metrics |= version.metrics
         if plan.groups:
             metrics |= self._measured(transaction)
+        if self._gate is not None:
+            metrics |= self._gate.disagreement(transaction, [group.group_id for group in plan.groups])
         if changed := self._outline.pace.change(plan.n):
             record_event(transaction, self.lease, Event("batch_size", changed), plan.n)
         for event in planned.warnings:

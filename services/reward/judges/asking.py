@@ -37,6 +37,8 @@ class AskedJudges:
 
     async def ask(self, question: Asked, turn: Turn) -> Reply:
         """Return a judge's answer. Raises JudgeFailed, StillWaiting, and NotReady while the database is away."""
+        if turn.seed and isinstance(question, Question):
+            question = replace(question, seed=(question.seed + turn.seed) % 2**31)
         try:
             reply = await self._known_or_asked(question, turn)
         except JudgeFailed as failed:

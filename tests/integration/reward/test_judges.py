@@ -13,6 +13,7 @@ from hone import sealing
 from hone.api import reward_pb2
 from hone.api.reward_pb2 import Grade, GradeItem, GradeRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
+from hone.store.sql import statement
 from tests.integration.reward.rows import Run, make_run
 from tests.servers.judge import KEY, ScriptedJudge, listening
 from tests.servers.service import running
@@ -87,6 +88,22 @@ def test_a_verdict_is_stored_with_its_tokens_and_what_was_asked(reward: Any, run
     assert KEY not in json.dumps(shown)
     [spent] = run.all("SELECT answers, tokens, cost FROM judge_spending WHERE run_id = %s", run.id)
     assert (spent["answers"], spent["tokens"], round(spent["cost"], 6)) == (4, 480, 4 * 0.002)
+
+
+def test_a_share_of_training_samples_is_judged_twice(reward: Any, run: Run) -> None:
+    """Equal questions with another seed are other questions. The first score is what counts."""
+    run.do("UPDATE runs SET spec = '{\"judge_check\": {\"again\": 1}}' WHERE id = %s", run.id)
+    outputs = ["four JUDGE: seed", "four JUDGE: number 1", "four JUDGE: number 0.25", "four JUDGE: status 400"]
+    trained, [evaluated] = run.groups(0)[0], run.groups(1, purpose="eval")
+    for group in (trained, evaluated):
+        assert [one.score for one in grades(reward, run, outputs, scored(), group)] == [1.0, 1.0, 0.25, 0.0]
+    second = run.all("SELECT index, component, value FROM grades WHERE run_id = %s AND regrade_no = 2 "
+                     "AND group_id = %s ORDER BY index, component", run.id, trained)
+    assert [(one["index"], one["component"], one["value"]) for one in second] == [
+        (0, "", 0.0), (0, "disagrees", 1.0), (1, "", 1.0), (1, "disagrees", 0.0), (2, "", 0.25), (2, "disagrees", 0.0)]
+    assert len(run.all("SELECT id FROM grades WHERE run_id = %s AND regrade_no = 2", run.id)) == len(second)
+    [share] = run.all(statement("grades.disagreement").replace("%(group_ids)s", "%s"), [trained])
+    assert share["share"] == pytest.approx(1 / 3)
 
 
 FAILURES = [

@@ -46,12 +46,12 @@ def test_graders_of_stages_and_of_sources_are_gated_once_each() -> None:
     sources = [{"name": "a", **SORTED, "grader": judged("first")}, {"name": "b", **SORTED, "grader": judged("second")},
                {"name": "c", **SORTED, "grader": {"type": "exact"}}]
     spec = resolution.resolve({**RUN, "task": {"mixture": [{"weight": 1.0, **one} for one in sources]}})
-    assert [(one.label, one.stages) for one in gated(spec)] == [("a", {0}), ("b", {0})]
+    assert [(one.label, sorted(one.stages)) for one in gated(spec)] == [("a", [0]), ("b", [0])]
     staged = resolution.resolve({**RUN, "grader": judged("first"), "stages": [
         {"until": 1, "name": "begin"}, {"until": 2, "name": "other", "grader": judged("second")}]})
-    assert [(one.label, one.stages) for one in gated(staged)] == [("begin-0", {0, 2}), ("other-1", {1})]
+    assert [(one.label, sorted(one.stages)) for one in gated(staged)] == [("begin-0", [0, 2]), ("other-1", [1])]
     alone = resolution.resolve({**RUN, "stages": [{"until": 2, "name": "late", "grader": judged("first")}]})
-    assert [(one.label, one.stages) for one in gated(alone)] == [("", {0})]
+    assert [(one.label, sorted(one.stages)) for one in gated(alone)] == [("", [0])]
 
 
 def test_a_grader_of_a_stage_that_cannot_be_checked_is_refused() -> None:

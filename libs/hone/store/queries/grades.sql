@@ -64,3 +64,13 @@ JOIN held ON held.id = t.group_id
 ORDER BY group_id, index, level, position, component
 ON CONFLICT (group_id, index, grader_hash, component, level, position, regrade_no) DO NOTHING
 RETURNING group_id, index, id, component, level
+
+-- name: second_share
+-- Of how many of its training samples a run wants a second score.
+SELECT (r.spec #>> '{judge_check,again}')::double precision AS share
+FROM groups g JOIN runs r ON r.id = g.run_id WHERE g.id = %(group_id)s AND g.purpose = 'train'
+
+-- name: disagreement
+-- Of the samples of groups with two scores, the share whose verdicts differ.
+SELECT avg(value) AS share FROM grades
+WHERE group_id = ANY (%(group_ids)s::bigint[]) AND regrade_no = 2 AND component = 'disagrees' AND level = 'trajectory'
