@@ -3,6 +3,7 @@
 Each test disables the precaution against a defect. One test shows that vLLM's own check does not help.
 """
 
+import gc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -188,6 +189,7 @@ def fresh_groups() -> Iterator[None]:
     cleanup_dist_env_and_memory()
     yield
     cleanup_dist_env_and_memory()
+    gc.freeze()  # it thawed what `thrift` had frozen
 
 
 @pytest.mark.usefixtures("fresh_groups")

@@ -4,7 +4,6 @@ Adapters of one base share a core. When the core is built anew its requests are 
 request the rest of each sequence again.
 """
 
-import gc
 import itertools
 import math
 import shutil
@@ -29,6 +28,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from hone.store.objects.contract import room_in
+from services.inference.vllm import thrift
 from services.inference.vllm.guides import GuidedSample, Guides
 from services.inference.vllm.options import arguments
 from services.inference.vllm.transfer import sender
@@ -80,6 +80,7 @@ class Core:
 
         It never draws the ids `unused`.
         """
+        thrift.once()
         self._forget()
         base = self._folder / "base"
         try:
@@ -211,8 +212,7 @@ def _end(llm: LLMEngine) -> None:
     client._finalizer.detach()
     client.engine_core.model_executor.shutdown()
     client.engine_core.scheduler.shutdown()
-    gc.unfreeze()  # vLLM froze its objects, which would never be collected
-    gc.collect()
+    thrift.collect_ended()
 
 
 def sampled(output: RequestOutput) -> tuple[list[int], list[float]]:
