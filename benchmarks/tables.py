@@ -152,6 +152,21 @@ def agent_judges(results: Sequence[Result]) -> str:
     return markdown(("judge", "turns", "F1", "of single seeds", "false accepts", "1 - fp - fn", "ms a case"), rows)
 
 
+def judged_run(results: Sequence[Result]) -> str:
+    """What each grader was on labels, and what runs by it reached by the rule: means over seeds."""
+    [result] = results
+    rows = []
+    for arm, found in result["arms"].items():
+        mean, judge = found["mean"], result["judges"].get(arm)
+        reached = [run["sampled"] for run in found["raw"]]
+        errors = [f"{judge[name]:.3f}" for name in ("false_accepts", "false_refusals", "gap")] if judge else ["–"] * 3
+        asked = [f"{mean['questions']:.0f}", f"{mean['known']:.0%}"] if judge else ["–"] * 2
+        rows.append((arm, *errors, f"{mean['sampled']:.3f} ({min(reached):.3f} to {max(reached):.3f})",
+                     f"{mean['area']:.3f}", f"{mean['paid']:.3f}", f"{mean['masked']:.0%}", *asked))
+    return markdown(("grader", "fp", "fn", "1 - fp - fn", "right at the end, by the rule", "area", "paid at the end",
+                     "masked", "questions a run", "known already"), rows)
+
+
 def sandbox(results: Sequence[Result]) -> str:
     """Grades in a second of each way, and the time of one of its runs."""
     [result] = results
@@ -331,6 +346,7 @@ TABLES: Mapping[str, Table] = {
     "grading_queue": Table(("grading_queue",), "python -m benchmarks.grading_queue", grading_queue),
     "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
+    "judged_run": Table(("judged_run",), "python -m benchmarks.through_services.judged_run", judged_run),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),

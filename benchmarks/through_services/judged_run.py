@@ -96,7 +96,6 @@ def reached(series: Series) -> dict[str, float]:
     points = curve(series)
     paid = [value for _, value in series["reward/mean"]][-_LAST:]
     return {**figures(points, points[-1].rollouts), "start": points[0].sampled, "paid": fmean(paid),
-            "sampled_late": fmean(value for step, value in series["eval/sampled"] if step > STEPS - _LAST),
             "masked": sum(value for _, value in series["reward/masked"]) / points[-1].rollouts}
 
 

@@ -1,11 +1,14 @@
 """Runs whose rewards come from a judge, a user's program and `verifiers`: they learn what a rule teaches."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hone.client.errors import Refused
+from hone.models import toy as models
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene
 from tests.servers import foreign_packages
@@ -101,3 +104,34 @@ def test_a_judge_of_steps_gates_pgpo_and_a_judge_that_looks_sees_the_world(
     assert read == {(1.0, "evidence 1\n2"), (0.0, "evidence 1\n3")}
     again = client.grade_again(looked.id, {"type": "state", "expected": {"turns": "2"}}).data
     assert [one.score for one in again] == [one.first_score for one in again], "the recorded actions were taken again"
+
+
+def test_a_model_of_the_tenant_judges_is_measured_and_is_asked_twice(
+    plain: Scene, bases: Callable[..., Path], tmp_path: Path,
+) -> None:
+    """Its weights are random, so it says anything; that it is held to a label is what makes every word a verdict."""
+    client = plain.client
+    symbols = [*models.SYMBOLS, "\n", *'{}"', *sorted(set("resultightwong") - {"s"})]
+    client.upload_model("own-judge", models.write(tmp_path, vocab_size=64, symbols=symbols))
+    client.upload_model("pupil", bases(steps=90, careless=0.5))
+    rows = [{"prompt": "s321=", "output": output, "label": output == "123"} for output in ("123", "132", "321", "12")]
+    client.upload_dataset("judged-rows", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    grader = {"type": "label_model", "name": "l", "model": "own-judge", "labels": ["right", "wrong"], "reasons": False,
+              "passing_labels": ["right"],
+              "input": [{"role": "user", "content": "{{ item.prompt }} {{ sample.output_text }}"}],
+              "sampling_params": {"max_completions_tokens": 120, "temperature": 1.0}, "fence": False}
+    check = {"set": "dataset:judged-rows", "least": -1, "rise": 1, "again": 0.5}
+    with pytest.raises(Refused, match="pupil, which the run trains"):
+        client.create_run(toy.spec("by-itself", "pupil", 2, grader={**grader, "model": "pupil"}))
+    run = client.create_run(toy.spec("by-own", "pupil", 2, grader=grader, judge_check=check, eval=None))
+    plain.finished(run.id)
+    graded = plain.rows("SELECT status, regrade_no, count(*) FROM grades WHERE run_id = %s AND component = '' "
+                        "GROUP BY 1, 2", run.id)
+    counts = {(row["status"], row["regrade_no"]): row["count"] for row in graded}
+    assert set(counts) == {("ok", 0), ("ok", 2)}
+    assert 0.25 < counts["ok", 2] / counts["ok", 0] < 0.75
+    series = client.metrics(run.id).series
+    assert [step for step, _ in series["judge/gap"]] == [0]
+    assert all(0 <= share <= 1 for _, share in series["judge/disagreement"])
+    [spent] = client.judge_spending(run.id).data
+    assert (spent.judge, spent.answers >= len(rows)) == ("own-judge", True)
