@@ -46,15 +46,19 @@ class ValueModel:
         return f"{self.embedder}+{self.kind}-{digest[:8]}"
 
     def features(self, encoded: Encoded) -> Floats:
-        """Return the features of prompts, [N, F]. Raises NoValueModel for an adapter that lacks states."""
+        """Return the features of prompts, [N, F]. Raises NoValueModel for an adapter that lacks states.
+
+        They are computed in float64, so that what else is in a batch does not show in the 4 bytes that are kept.
+        """
         if self.kind == "none" or not len(encoded.vectors):
             return encoded.vectors
+        weights = {name: _float64(values) for name, values in self.weights.items()}
         if self.kind == "mlp":
-            return _float64(adapter.mlp(self.weights, scaled(encoded.vectors)))
+            return _float64(adapter.mlp(weights, _float64(scaled(encoded.vectors))))
         if encoded.states is None or encoded.real is None:
             raise NoValueModel(f"{self.embedder}: found vectors alone, expected states of tokens for this adapter")
-        vectors, states, real = encoded.vectors.astype(np.float32), encoded.states.astype(np.float32), encoded.real
-        parts = [adapter.queries(self.weights, vectors[place:place + _AT_ONCE], states[place:place + _AT_ONCE],
+        vectors, states, real = _float64(encoded.vectors), _float64(encoded.states), encoded.real
+        parts = [adapter.queries(weights, vectors[place:place + _AT_ONCE], states[place:place + _AT_ONCE],
                                  real[place:place + _AT_ONCE]) for place in range(0, len(vectors), _AT_ONCE)]
         return _float64(np.concatenate(parts))
 
