@@ -11,8 +11,8 @@ ALONE = ("test_demo", "test_ahead", "test_ranks", "test_traces", "test_impostors
 """Acceptance tests that start stacks of their own."""
 PLAIN = ("test_turns", "test_learning", "test_adapters", "test_engines")
 """The longest acceptance tests of the plain stack."""
-TOGETHER = ("tests/integration/foreign",)
-"""Folders whose files share a stack."""
+TOGETHER = ("tests/integration/foreign", "tests/integration/inference")
+"""Folders whose files share a stack or a process."""
 
 
 class ByStack(LoadScopeScheduling):

@@ -12,6 +12,8 @@ from vllm.platforms import current_platform
 from vllm.v1.engine import core
 from vllm.v1.worker import gpu_worker
 
+from hone import garbage
+
 _KERNELS = "register_triton_kernel_overrides"
 
 
@@ -23,8 +25,7 @@ def once() -> bool:
     """
     if not current_platform.is_cpu():
         return False
-    gc.collect()
-    gc.freeze()
+    garbage.spare()
     # Engines are not frozen, since frozen ones would never be collected; nothing that is frozen now is thawed.
     vars(core)["freeze_gc_heap"] = vars(gpu_worker)["freeze_gc_heap"] = _nothing
     vars(gpu_worker)["gc"] = SimpleNamespace(collect=gc.collect, unfreeze=_nothing)

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(not takes_bfloat16(), reason="oneDNN has no bflo
 
 @pytest.fixture(scope="module")
 def engine(variables: dict[str, str]) -> Iterator[Any]:
-    with running("inference", **{**variables, "HONE_ENGINE_DTYPE": "bfloat16"}) as service:
+    half = {"HONE_ENGINE_DTYPE": "bfloat16", "HONE_PROCESS_NAME": "inference-half"}
+    with running("inference", **{**variables, **half}) as service:
         yield InferenceServiceStub(service.channel)
 
 
