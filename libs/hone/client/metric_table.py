@@ -17,9 +17,10 @@ REWARD = MetricGroup("Reward and evaluation", (), {
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
     "eval/{series}/{component}": Metric(
         "Held-out {component}, {series}", "", "Mean of the grade's component {component}, with {series} answers."),
+    "judge/disagreement": Metric("Judge, asked twice", "share", "Samples on which two verdicts of the judge differ."),
     "judge/{figure}": Metric("Judge: {figure}", "share", "The judge's figure {figure}, by its last check on labels."),
-    "eval/masked": Metric(
-        "Masked held-out samples", "samples", "Held-out answers without a score: not graded, or given up."),
+    "judge/{grader}/{figure}": Metric("Judge of {grader}: {figure}", "share", "The same, of the grader of {grader}."),
+    "eval/masked": Metric("Masked held-out samples", "samples", "Held-out answers without a score, or given up."),
 })
 
 ROLLOUTS = MetricGroup("Rollouts", (), {

@@ -59,7 +59,7 @@ def gated(spec: RunSpec) -> list[Gated]:
 
 def _label(stage: Stage, source: str, several: bool) -> str:
     """Return how metrics name a grader: by its source, by its stage and the stage's number, or by both."""
-    return "/".join(filter(None, [f"{stage.name}-{stage.number}" if several or not source else "", source]))
+    return ".".join(filter(None, [f"{stage.name}-{stage.number}" if several or not source else "", source]))
 
 
 def _graders(spec: RunSpec) -> Iterator[tuple[Stage, str, Spec]]:

@@ -13,8 +13,9 @@ from services.console.view import PageView
 from services.console.widgets import formats
 from services.console.widgets.markup import Markup, html, join, tag
 
-FIRST_LOOK = ("reward/mean", "verify/verdict_accuracy", "eval/", "gap/mean", "gap/probe_mean", "staleness/mean",
-              "rollouts/signal_share", "value/predicted", "value/actual", "entropy", "completion/mean_tokens")
+FIRST_LOOK = ("reward/mean", "verify/verdict_accuracy", "eval/", "judge/gap", "judge/disagreement", "gap/mean",
+              "gap/probe_mean", "staleness/mean", "rollouts/signal_share", "value/predicted", "value/actual", "entropy",
+              "completion/mean_tokens")
 """Metrics of a run's overview, as far as the run has them; a name that ends in `/` is a prefix."""
 
 PALETTE = ("#4f7cff", "#f59e0b", "#10b3a3", "#e0559a", "#9b6bff", "#7aa116", "#e2603f", "#3aa0d8")

@@ -31,8 +31,10 @@ def test_what_is_no_finite_number_is_a_gap() -> None:
 
 
 def test_a_first_look_is_reward_then_evaluation() -> None:
-    names = ["lr", "gap/mean", "eval/sampled", "eval/greedy", "eval/masked", "reward/mean"]
-    assert charts.first_look(names) == ["reward/mean", "eval/greedy", "eval/sampled", "gap/mean"]
+    names = ["lr", "gap/mean", "eval/sampled", "eval/greedy", "eval/masked", "reward/mean",
+             "judge/gap", "judge/disagreement", "judge/false_accepts"]
+    assert charts.first_look(names) == ["reward/mean", "eval/greedy", "eval/sampled",
+                                        "judge/gap", "judge/disagreement", "gap/mean"]
 
 
 def test_words_have_their_unit() -> None:
