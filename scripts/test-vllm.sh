@@ -5,7 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1 vllm=$2
-export OMP_NUM_THREADS=1 # the models are tiny: a second thread would only wait
 "$vllm" -m pytest tests/vllm "${@:3}"
 HONE_ENGINE=vllm HONE_VLLM_PYTHON=$vllm "$python" -m pytest tests/integration/inference \
   tests/integration/gateway/test_asking.py tests/with_vllm "${@:3}"
