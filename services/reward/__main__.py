@@ -1,5 +1,7 @@
 """`python -m services.reward`: grade samples until SIGTERM."""
 
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
 import httpx
 import uvloop
 
@@ -35,7 +37,9 @@ SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
-    client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None)
+    client = httpx.AsyncClient(
+        limits=httpx.Limits(max_connections=None), timeout=None,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())))  # tenants share it: no host's cookies are kept
     await database.open()
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
     worlds = Worlds(chosen.addresses.simulation, chosen.stack_token)

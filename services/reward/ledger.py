@@ -14,6 +14,7 @@ from hone.rpc import outage
 from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row
 from services.reward.grading import Key
+from services.reward.storable import storable_result
 
 SECOND = 2
 """The regrade_no of second opinions."""
@@ -63,6 +64,7 @@ class Ledger:
 
     async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, StoredGrade]:
         """Store results and return each sample's stored grade: the new one, or an earlier one."""
+        results = {key: storable_result(result) for key, result in results.items()}
         lines = [line for key, result in results.items() for line in _lines(key, result)]
         group_ids = sorted({group_id for group_id, _ in results})
         with outage.reported():
@@ -119,10 +121,9 @@ def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
     line = {"group_id": key[0], "index": key[1], "decided_by": result.decided_by, "level": "trajectory", "position": 0,
             "place": ""}
     yield {**line, "component": "", "status": result.status, "value": result.score, "cost_ms": result.cost_ms,
-           "reasons": [_storable(reason) for reason in result.reasons],
-           "extracted": None if result.extracted is None else _storable(result.extracted),
+           "reasons": result.reasons, "extracted": result.extracted,
            "error": error_kind(result.status, result.reasons) or "", "tokens": result.tokens,
-           "evidence": _storable(list(result.evidence))}
+           "evidence": result.evidence}
     part = {**line, "status": Status.OK, "cost_ms": 0.0, "reasons": [], "error": "", "tokens": {}, "evidence": []}
     for name, value in result.components.items():
         yield {**part, "component": name, "value": value}
@@ -132,12 +133,3 @@ def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
     for position, step in enumerate(result.steps):
         yield {**part, "component": step.name, "value": step.value, "level": "step", "position": position,
                "place": f"{step.call} {step.start} {step.end}"}
-
-
-def _storable(value: Any) -> Any:
-    """Return a JSON value with texts that Postgres can store: without NUL and without half a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-    if isinstance(value, Mapping):
-        return {_storable(name): _storable(inside) for name, inside in value.items()}
-    return [*map(_storable, value)] if isinstance(value, list | tuple) else value

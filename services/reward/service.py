@@ -28,6 +28,7 @@ from hone.store.database import Row
 from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
 from services.reward.queue import GradingQueue
+from services.reward.storable import storable, storable_result
 from services.reward.stored_samples import StoredSamples
 
 DEFAULT_GROUPS, MOST_GROUPS = 20, 100
@@ -274,10 +275,12 @@ def _reverified(key: Key, row: Row, grade: StoredGrade | None, lost: str) -> rew
 
 def _finding_message(finding: Finding) -> reward_pb2.ReferenceFinding:
     return reward_pb2.ReferenceFinding(
-        standing=f"STANDING_{finding.standing.name}", reason=finding.reason, output=finding.output)
+        standing=f"STANDING_{finding.standing.name}", reason=storable(finding.reason),
+        output=storable(finding.output))
 
 
 def _message(result: Result) -> reward_pb2.Grade:
+    result = storable_result(result)
     return reward_pb2.Grade(
         status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components,
         reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms,

@@ -16,13 +16,14 @@ class Literal(str):
     """The characters of a number that would be written back with others: 0.10, 1e-7, 0.1234567890123456789, -0."""
 
 
-def read(text: str | bytes) -> Any:
+def read(text: str | bytes, strict: bool = False) -> Any:
     """Return the value of a JSON text, with numbers that a grader's template renders with the characters of the text.
 
     A number becomes an int or a float where Python and PostgreSQL write it back with these characters, else a Literal.
-    Raises ValueError for a text that is no JSON, and strict_json.RepeatedKey.
+    Raises ValueError for a text that is no JSON, and strict_json.RepeatedKey. `strict`: NaN and Infinity are no JSON.
     """
-    return json.loads(text, parse_int=_integer, parse_float=_decimal, object_pairs_hook=strict_json.distinct)
+    return json.loads(text, parse_int=_integer, parse_float=_decimal, object_pairs_hook=strict_json.distinct,
+                      parse_constant=strict_json.refused if strict else None)
 
 
 def literals(value: Any) -> Iterator[Literal]:
@@ -44,10 +45,10 @@ def plain(value: Any) -> Any:
 
 
 def number(value: object) -> float | None:
-    """Return a number of a row, also one that was kept as its text; None for anything else."""
+    """Return a number of a row, also one that was kept as its text; None for anything else. Infinite beyond floats."""
     if isinstance(value, str) and _NUMBER.fullmatch(value) and isinstance(read(value), Literal):
         return float(value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return strict_json.number(value)
 
 
 def _integer(literal: str) -> int | Literal:

@@ -1,7 +1,6 @@
 """OpenAI's python grader: the user's function `grade(sample, item)`, which runs in the sandbox."""
 
 import ast
-import math
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -12,6 +11,7 @@ from hone.graders.judge_messages import answer_of
 from hone.graders.sample import Sample
 from hone.graders.variables import sample_of
 from hone.sandbox.program import MEBI, Ended, Limits, Program, Ran
+from hone.spec import strict_json
 
 LONGEST = 256 * 1024
 """Bytes of a source, as OpenAI limits it."""
@@ -87,12 +87,11 @@ def _score(ran: Ran, params: PythonParams) -> float:
     if outcome.error:
         raise InvalidSpec(f"{ErrorKind.PYTHON_RUNTIME}: {outcome.error[-_SHOWN:]}")
     value, (low, high) = outcome.value, params.range
-    if isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, int | float) or not math.isfinite(value) or not low <= value <= high:
+    score = float(value) if isinstance(value, bool) else strict_json.number(value)
+    if score is None or not low <= score <= high:
         raise InvalidSpec(f"{ErrorKind.PYTHON_RUNTIME}: grade returned {str(value)[:100]}, expected a number from "
                           f"{low:g} to {high:g}")
-    return float(value)
+    return score
 
 
 def _evidence(ran: Ran) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _read(text: str) -> Any:
 @lru_cache(maxsize=8)
 def _parsed(output_text: str) -> Any:
     try:
-        return row_json.read(output_text)
+        return row_json.read(output_text, strict=True)
     except (ValueError, RecursionError) as error:
         raise NoAnswer(f"sample_parse_error: the output is no JSON ({error})") from error
 

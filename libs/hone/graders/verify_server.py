@@ -13,6 +13,7 @@ from hone.graders.judge_messages import answer_of
 from hone.graders.questions import Reply, Submission
 from hone.graders.responses import submission
 from hone.graders.sample import Sample
+from hone.spec import strict_json
 
 _MOST, _SHOWN = 64, 20_000
 """Components of an answer, and its characters that are kept as evidence."""
@@ -97,12 +98,9 @@ def _components(given: Mapping[str, Any], params: VerifyServerParams, reply: Rep
 
 def _number(value: object, field: str, reply: Reply) -> float:
     """Return a number as it came, finite or not. Raises JudgeFailed for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if (number := strict_json.number(value)) is None:
         raise unreadable(reply, f"expected a number in {field}")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    return number
 
 
 def _outside(reward: float, components: Mapping[str, float], params: VerifyServerParams) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -13,6 +14,11 @@ from pydantic import BaseModel, ValidationError
 _NOTHING = "nothing"
 _LONGEST, _DEEPEST = 200, 50
 _LONGEST_EXPECTATION = 1000
+_TYPE = re.compile(r"(?:dict|list|tuple|set|literal|union|nullable|constrained-\w+|function-\w+|is-instance)\[.*\]")
+"""What pydantic puts into a location for the type that it tried, of a field of several types."""
+_SCALARS = {"str": "string_", "int": "int_", "float": "float_", "bool": "bool_"}
+"""The same for plain types, and how its findings begin there."""
+_NAMED = re.compile(r"Value error, (?P<field>\w+): found .*?, expected (?P<expected>.*)", re.DOTALL)
 MOST_VALUES = 3000
 """Of a run spec: keys, items of lists, texts and numbers. Each may have a problem."""
 
@@ -78,17 +84,31 @@ def one_of(name: str, known: Iterable[str]) -> str:
 
 def from_validation(error: ValidationError, model: type[BaseModel] | None = None, root: str = "") -> list[Problem]:
     """Return pydantic's findings as problems. With `model` unknown keys get the known ones; `root` precedes paths."""
-    return [from_finding(finding, model, root) for finding in error.errors(include_url=False)]
+    return _joined([from_finding(finding, model, root) for finding in error.errors(include_url=False)])
+
+
+def _joined(problems: Sequence[Problem]) -> list[Problem]:
+    """Return problems with one for each field and value: a field of several types has a finding for each of them."""
+    expected: dict[tuple[str, str], list[str]] = {}
+    for one in problems:
+        expected.setdefault((one.field, one.found), []).append(one.expected)
+    return [Problem(*where, " or ".join(dict.fromkeys(texts))) for where, texts in expected.items()]
 
 
 def from_finding(finding: Mapping[str, Any], model: type[BaseModel] | None = None, root: str = "") -> Problem:
     """Return one of pydantic's findings as a problem."""
-    location = tuple(finding["loc"])
+    location = tuple(part for part in finding["loc"] if not (isinstance(part, str) and _TYPE.fullmatch(part)))
+    if location and location[-1] in _SCALARS and finding["type"].startswith(_SCALARS[location[-1]]):
+        location = location[:-1]
     field = path([root, *location] if root else location) or "body"
     if finding["type"] == "missing":
         return Problem(field, _NOTHING, "a value")
     if finding["type"] == "extra_forbidden":
         return Problem(field, f"unknown key with value {found(finding['input'])}", _known_keys(location, model))
+    named = _NAMED.fullmatch(str(finding["msg"])) if isinstance(finding["input"], Mapping) else None
+    if named and named["field"] in finding["input"]:  # of an object: one of its fields, with another, is wrong
+        return Problem(path([root, *location, named["field"]] if root else [*location, named["field"]]),
+                       found(finding["input"][named["field"]]), named["expected"][:_LONGEST_EXPECTATION])
     return Problem(field, found(finding["input"]), _expectation(finding))
 
 

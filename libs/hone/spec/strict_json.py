@@ -1,6 +1,7 @@
 """Reads JSON that every reader understands alike: no key twice, no NaN, no number or nesting beyond all bounds."""
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -31,9 +32,19 @@ def read(text: str | bytes) -> Any:
     Raises json.JSONDecodeError or UnicodeDecodeError for a text that is no JSON, and Ambiguous.
     """
     try:
-        return json.loads(text, object_pairs_hook=distinct, parse_constant=_constant, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=distinct, parse_constant=refused, parse_int=_integer)
     except RecursionError:
         raise Ambiguous("values nested too deep to be read", "fewer levels") from None
+
+
+def number(value: object) -> float | None:
+    """Return a number of JSON, infinite where it is a whole one beyond all floats; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value > 0 or -1)
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,7 +56,8 @@ def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _constant(name: str) -> float:
+def refused(name: str) -> float:
+    """Refuse NaN and the infinities, which Python reads. Raises Ambiguous."""
     raise Ambiguous(name, "a finite number")
 
 

@@ -12,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.client.judge_resources import GraderTrial
 from hone.graders.error_kinds import ErrorKind
+from hone.graders.sample import Reads
 from hone.graders.specs import Spec
 from hone.rpc import errors
 from hone.rpc.client import channel
 from hone.rpc.tenancy import KEY, TENANT
-from hone.spec.problems import Invalid, Problem, unstorable
+from hone.spec.problems import Invalid, Problem, found, unstorable
 from hone.spec.settings import Settings
 from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config
@@ -60,12 +61,21 @@ async def validated(asked: GraderToCheck, caller: Caller) -> dict[str, Any]:
 async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderTrial:
     """Grade one answer and store nothing."""
     grader, began = await graders.checked(caller, asked.grader), time.perf_counter()
+    if grader.reads - {Reads.OUTPUT}:
+        raise Invalid([_of_more(grader)])
     if problems := unstorable({"model_sample": asked.model_sample, "item": asked.item}, deepest=NESTED):
         raise Invalid(problems)
     request = reward_pb2.RunGraderRequest(
         grader_json=grader.json, item_json=json.dumps(asked.item), output_text=asked.model_sample)
     grade = await graded(settings, caller, request)
     return answer(grader, grade, time.perf_counter() - began)
+
+
+def _of_more(grader: Spec) -> Problem:
+    """Return the problem of a grader that cannot be tried on an answer alone."""
+    return Problem("grader.type", found(grader.params.type), "a grader of single answers: this one reads "
+                   f"the {' and the '.join(sorted(grader.reads - {Reads.OUTPUT}))} of a stored sample, which POST "
+                   "/v1/runs/{id}/grades has")
 
 
 def answer(grader: Spec, grade: reward_pb2.Grade, seconds: float) -> GraderTrial:

@@ -24,6 +24,7 @@ from services.reward.judges import chat_completions, ratings, verification
 from services.reward.judges.directory import Directory, Named
 from services.reward.judges.endpoint import Exchange, answer
 from services.reward.judges.places import Places
+from services.reward.storable import storable_failure, storable_reply
 
 
 class AskedJudges:
@@ -41,10 +42,11 @@ class AskedJudges:
             question = replace(question, seed=(question.seed + turn.seed) % 2**31)
         try:
             reply = await self._known_or_asked(question, turn)
-        except JudgeFailed as failed:
+        except JudgeFailed as error:
+            failed = storable_failure(error)
             metrics.JUDGE_QUESTIONS.labels("failed").inc()
             await self._report(question.judge, failed, turn)
-            raise
+            raise failed from error
         metrics.JUDGE_QUESTIONS.labels("known" if reply.cached else "answered").inc()
         return reply
 
@@ -89,7 +91,7 @@ class AskedJudges:
         async with places.one(terms, turn):
             await self._expect_some_left(judge, turn)
             with _timed():
-                reply = await answer(self._client, judge.endpoint, _exchange(judge, question))
+                reply = storable_reply(await answer(self._client, judge.endpoint, _exchange(judge, question)))
             with outage.reported():
                 await self._database.run("judges.spend", run_id=turn.run, judge=judge.name, tokens=reply.tokens,
                                          cost=_cost(terms, reply), pinned=judge.pinned or "")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Rating, Reply
+from hone.spec import strict_json
 from services.reward.judges.endpoint import SHOWN, Endpoint, Exchange
 
 
@@ -54,4 +55,5 @@ def _reply(content: bytes, model: str) -> Reply:
 def _numbers(value: Any) -> list[float]:
     if isinstance(value, list):
         return [number for one in value[:3] for number in _numbers(one)]
-    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+    number = strict_json.number(value)
+    return [] if number is None else [number]

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import pytest
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from hone.resolution import read
 from hone.spec.files import Raw, parse
@@ -113,3 +113,30 @@ def refuse(text: str) -> str:
 def test_an_error_names_every_problem() -> None:
     error = Invalid([Problem("a", "1", "2"), Problem("b", "3", "4")])
     assert str(error) == "a: found 1, expected 2; b: found 3, expected 4"
+
+
+class Several(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    some: dict[str, int] | list[int] = {}
+    text: str | int = ""
+    ends: list[float] = [0.0, 1.0]
+
+    @model_validator(mode="after")
+    def _has_a_range(self) -> "Several":
+        if self.ends[0] >= self.ends[1]:
+            raise ValueError("ends: found what is shown anyway, expected a smaller number and a larger one")
+        return self
+
+
+@pytest.mark.parametrize(("given", "problems"), [
+    ({"some": "x"}, ['a.some: found "x", expected a valid dictionary or a valid list']),
+    ({"some": ["x", "y"]}, ['a.some: found ["x", "y"], expected a valid dictionary',
+                            'a.some[0]: found "x", expected a valid integer',
+                            'a.some[1]: found "y", expected a valid integer']),
+    ({"text": [1]}, ["a.text: found [1], expected a valid string or a valid integer"]),
+    ({"ends": [1.0, 0.0]}, ["a.ends: found [1.0, 0.0], expected a smaller number and a larger one"])])
+def test_a_problem_names_the_field_and_not_how_it_was_looked_at(given: dict[str, object], problems: list[str]) -> None:
+    with pytest.raises(ValidationError) as wrong:
+        Several.model_validate(given)
+    assert [str(one) for one in from_validation(wrong.value, Several, "a")] == problems

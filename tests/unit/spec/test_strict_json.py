@@ -33,3 +33,10 @@ def test_what_is_no_json_is_not_called_ambiguous(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"a": 1, "b": [1.5, -2e3, null, true, "x"], "c": {"a": 1}}', "3", '{"": 0}'])
 def test_other_texts_are_read_as_always(text: str) -> None:
     assert strict_json.read(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(("value", "read"), [
+    (3, 3.0), (-0.5, -0.5), (10**400, float("inf")), (-10**400, float("-inf")), (True, None), ("1", None),
+    (None, None)])
+def test_a_number_of_any_size_is_one(value: object, read: float | None) -> None:
+    assert strict_json.number(value) == read
