@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.servers import forking
+
 
 class NotReady(Exception):
     """A server did not answer in time. The message holds the end of its log."""
@@ -30,8 +32,7 @@ class Children:
     def start(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a server. Its output goes to `<name>.log` in the directory."""
         with self.log(name).open("ab") as log:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                     start_new_session=True, **options)
+            child = forking.start(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **options)
         self._running[name], self._started[name] = child, (command, options)
         return child
 

@@ -24,6 +24,8 @@ _WAIT_S = 60.0
 _CUT_OFF = """return [...document.querySelectorAll('.scroll')].flatMap(frame =>
   [...frame.querySelectorAll('td')].filter(cell => cell.checkVisibility() &&
     cell.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1).map(cell => cell.dataset.label))"""
+_BUTTONS = """return [...document.querySelectorAll('button')].filter(one =>
+  one.checkVisibility({opacityProperty: true, visibilityProperty: true}) && one.innerText.trim() === arguments[0])"""
 _ASKED = "Network.requestWillBeSent"
 
 
@@ -98,14 +100,14 @@ class Browser:
 
     def button(self, text: str) -> WebElement:
         """Return the visible button with a text."""
-        named: list[WebElement] = []
+        found: list[WebElement] = []
 
-        def found() -> list[WebElement]:
-            named[:] = [one for one in self.all("button") if one.is_displayed() and one.text.strip() == text]
-            return named
+        def named() -> list[WebElement]:
+            found[:] = self._driver.execute_script(_BUTTONS, text)
+            return found
 
-        self.wait(found, lambda: f"no button {text}")
-        return named[0]
+        self.wait(named, lambda: f"no button {text}")
+        return found[0]
 
     def press_twice(self, text: str) -> None:
         """Press the button with a text twice at once, as an impatient hand does."""

@@ -14,6 +14,7 @@ from grpc_status import rpc_status
 
 from hone.rpc.client import blocking_channel
 from hone.stack import interpreters, ports
+from tests.servers import forking
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def running(name: str, **variables: str) -> Iterator[Service]:
     with TemporaryDirectory() as objects:
         environ = {"HONE_OBJECTS_URL": f"file://{objects}", **os.environ, setting: address, **variables}
         command = [interpreters.python(name, environ), "-m", f"services.{name}"]
-        process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+        process = forking.start(command, env=environ, stderr=subprocess.DEVNULL)
         try:
             with blocking_channel(address, environ["HONE_STACK_TOKEN"]) as channel:
                 grpc.channel_ready_future(channel).result(180)
