@@ -13,6 +13,9 @@ from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Reply
 
 _PASSING = frozenset({408, 409, 425, 429})
+_UNFIT = frozenset({400, 413, 422})
+"""Statuses by which a judge refuses this question for good, such as one that is longer than its context. People mend
+other refusals, as for a wrong key."""
 _PAUSES_S, _LONGEST_PAUSE_S = (1.0, 2.0, 4.0, 8.0), 30.0
 SHOWN, _MOST_BYTES = 200, 2**22
 
@@ -72,8 +75,8 @@ async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exch
         raise _Busy(f"the judge answered with status {response.status_code}", _said_pause_s(response.headers),
                     f": {_shown(content)}" if content else "")
     if response.status_code != 200:
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge refuses the question with status {response.status_code}: "
-                          f"{_shown(content)}")
+        kind = ErrorKind.MODEL_REFUSAL if response.status_code in _UNFIT else ErrorKind.MODEL_SERVER
+        raise JudgeFailed(kind, f"the judge refuses the question with status {response.status_code}: {_shown(content)}")
     return exchange.read(content)
 
 

@@ -108,9 +108,9 @@ def test_a_share_of_training_samples_is_judged_twice(reward: Any, run: Run) -> N
 
 FAILURES = [
     ("status 500", "model_grader_server_error", "status 500 (after 2 attempts)"),
-    ("status 400", "model_grader_server_error", "refuses the question with status 400"),
     ("stall", "model_grader_server_error", "did not answer within 0.5 s (after 2 attempts)"),
     ("garbage", "model_grader_server_error", "something else than a chat completion"),
+    ("status 400", "model_grader_refusal_error", "refuses the question with status 400"),
     ("refuse", "model_grader_refusal_error", "I can't help with that."),
     ("say the answer is fine", "model_grader_parse_error", "expected a JSON object"),
     ("number 7", "model_grader_parse_error", "found 7, expected a number from 0 to 1")]
@@ -132,7 +132,7 @@ def test_no_verdict_masks_the_sample_and_a_late_one_stands_beside(
     assert (judge.attempts["status 500"], judge.attempts["garbage"], judge.attempts["number 7"]) == (6, 3, 1)
     jobs = run.all("SELECT indexes, state, attempts FROM grading_jobs WHERE run_id = %s ORDER BY indexes", run.id)
     assert [(job["indexes"], job["state"], job["attempts"]) for job in jobs] == [
-        ([index], "parked", 3) for index in range(4)]
+        ([index], "parked", 3) for index in range(3)]
     judge.mended.add("status 500")
     run.do("UPDATE grading_jobs SET due_at = now() WHERE run_id = %s AND indexes = '{0}'", run.id)
     late = wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s AND regrade_no = 1", run.id)
