@@ -1,25 +1,43 @@
 """The resources of judges: endpoints that graders ask, the secrets that they need, and what they used."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from hone.client.resources import Resource
 
 JUDGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,99}$"
+_ADDRESS = re.compile(r"[^\x00-\x20\x7f\\]*")
+_SECRET_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 SECRET_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 
 
 def _web_address(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts, _ = urlsplit(url), httpx.URL(url)
+        port = parts.port
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ValueError(f"expected a web address ({error})") from None
+    if port == 0 or not _ADDRESS.fullmatch(url):
+        raise ValueError("expected a web address, with a port from 1 to 65535 if any, and without blanks")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("expected http:// or https://, a host, and the path before /chat/completions, /verify or "
                          "/pooling")
     if parts.username or parts.password:
         raise ValueError("expected an address without a password: name a secret instead")
     return url.rstrip("/")
+
+
+def header_text(value: str) -> str:
+    """Return a secret's value. Raises ValueError, without it, for one that no header of a request can hold."""
+    if not _SECRET_VALUE.fullmatch(value):
+        raise ValueError("expected 1 to 10000 printable ASCII characters, without blanks around them: it goes into a "
+                         "header")
+    return value
 
 
 class JudgeTerms(BaseModel):

@@ -84,10 +84,10 @@ def one_of(name: str, known: Iterable[str]) -> str:
 
 def from_validation(error: ValidationError, model: type[BaseModel] | None = None, root: str = "") -> list[Problem]:
     """Return pydantic's findings as problems. With `model` unknown keys get the known ones; `root` precedes paths."""
-    return _joined([from_finding(finding, model, root) for finding in error.errors(include_url=False)])
+    return joined([from_finding(finding, model, root) for finding in error.errors(include_url=False)])
 
 
-def _joined(problems: Sequence[Problem]) -> list[Problem]:
+def joined(problems: Sequence[Problem]) -> list[Problem]:
     """Return problems with one for each field and value: a field of several types has a finding for each of them."""
     expected: dict[tuple[str, str], list[str]] = {}
     for one in problems:

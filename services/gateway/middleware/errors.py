@@ -7,6 +7,7 @@ import inspect
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.process import disks
-from hone.spec.problems import Invalid, Problem, from_finding
+from hone.spec.problems import Invalid, Problem, from_finding, joined
 from hone.store.objects import StoreAway, StoreFull
 from hone.store.objects.contract import FULL, no_space
 from services.gateway.middleware import openai_errors
@@ -241,7 +242,8 @@ def _of_system(error: Any) -> HTTPException:
 
 
 _TRANSLATIONS: Mapping[type[Exception], Callable[[Any], HTTPException]] = {
-    RequestValidationError: lambda error: Unusable(problems=map(_request_problem, error.errors()[:MOST_PROBLEMS])),
+    RequestValidationError: lambda error: Unusable(problems=joined(
+        list(map(_request_problem, error.errors()[:MOST_PROBLEMS])))),
     Invalid: lambda error: Unusable(problems=error.problems),
     ClientDisconnect: lambda _: HTTPException(400, "The client went away before its body had arrived."),
     DiskFull: lambda _: NoRoom("The database's disk is full. Make room; then the same request succeeds."),
@@ -264,8 +266,16 @@ def _request_problem(finding: Mapping[str, Any]) -> Problem:
     return from_finding(inner) if source == "body" else from_finding(inner, root=str(source))
 
 
+def _without_secrets(refused: HTTPException, path: str) -> HTTPException:
+    """Return a refusal whose problems do not repeat what was sent as a secret."""
+    if isinstance(refused, Unusable) and path.startswith("/v1/secrets/"):
+        return Unusable(problems=[replace(one, found="a text that is not shown") if one.field == "value" and
+                                  one.found != "nothing" else one for one in refused.problems])
+    return refused
+
+
 def _response(request: Request, error: Exception) -> JSONResponse:
-    refused = refusal(error, request.scope)
+    refused = _without_secrets(refusal(error, request.scope), request.url.path)
     title, problems, extra = _TITLES.get(refused.status_code, "Bad request"), list[Problem](), dict[str, Any]()
     status, code = refused.status_code, None
     if isinstance(refused, Refusal):

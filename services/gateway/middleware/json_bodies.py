@@ -7,10 +7,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.spec import strict_json
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import Invalid, Problem, unstorable
 
 _LARGE = 2**16
 """Bytes of a body from which it is read in a thread, so that other requests go on."""
+
+
+_NESTED = 100
+"""Most levels of a body with a NUL in a text."""
 
 
 class JsonBodies:
@@ -50,10 +54,12 @@ async def _received(receive: Receive) -> tuple[list[Message], bytes]:
 
 def _check(body: bytes) -> None:
     try:
-        strict_json.read(body)
+        read = strict_json.read(body)
     except strict_json.Ambiguous as error:
         raise Invalid([Problem("body", error.found, error.expected)]) from None
     except UnicodeDecodeError as error:
         raise Invalid([Problem("body", f"bytes that are no text, from byte {error.start}", "JSON in UTF-8")]) from None
     except json.JSONDecodeError:
         return
+    if rb"\u0000" in body and (problems := unstorable(read, deepest=_NESTED)):  # that no column of text can hold
+        raise Invalid(problems)

@@ -4,11 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from psycopg.types.json import Jsonb
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse
 
 from hone import sealing
-from hone.client.judge_resources import JUDGE_NAME, SECRET_NAME, Judge, JudgeSpending, Secret, WantedJudge
+from hone.client.judge_resources import (
+    JUDGE_NAME,
+    SECRET_NAME,
+    Judge,
+    JudgeSpending,
+    Secret,
+    WantedJudge,
+    header_text,
+)
 from hone.client.resources import Page
 from hone.spec.problems import Invalid, Problem
 from services.gateway.admission.parameters import AfterRoute, AfterSecret, Config, Id, Limit, page, same
@@ -26,7 +34,9 @@ class WantedSecret(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    value: str = Field(min_length=1, max_length=10_000, description="It is stored encrypted, and nobody can read it.")
+    value: Annotated[str, AfterValidator(header_text)] = Field(
+        min_length=1, max_length=10_000,
+        description="It is stored encrypted, and nobody can read it: printable ASCII, as a header can have it.")
 
 
 @router.get("/judges")

@@ -62,7 +62,7 @@ async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderT
     """Grade one answer and store nothing."""
     grader, began = await graders.checked(caller, asked.grader), time.perf_counter()
     if grader.reads - {Reads.OUTPUT}:
-        raise Invalid([_of_more(grader)])
+        raise Invalid([of_more(grader)])
     if problems := unstorable({"model_sample": asked.model_sample, "item": asked.item}, deepest=NESTED):
         raise Invalid(problems)
     request = reward_pb2.RunGraderRequest(
@@ -71,7 +71,7 @@ async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderT
     return answer(grader, grade, time.perf_counter() - began)
 
 
-def _of_more(grader: Spec) -> Problem:
+def of_more(grader: Spec) -> Problem:
     """Return the problem of a grader that cannot be tried on an answer alone."""
     return Problem("grader.type", found(grader.params.type), "a grader of single answers: this one reads "
                    f"the {' and the '.join(sorted(grader.reads - {Reads.OUTPUT}))} of a stored sample, which POST "

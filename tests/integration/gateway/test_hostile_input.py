@@ -40,3 +40,17 @@ def test_a_template_or_a_tokenizer_that_cannot_be_used(
     with pytest.raises(client_errors.Refused) as refused:
         hone.register_model("hostile", tmp_path / "model")
     assert [(one.field, one.found) for one in refused.value.problems] == [problem]
+
+
+@pytest.mark.parametrize(("path", "body", "field"), [
+    ("/v1/judges/odd", '{"url": "http://h", "model": "a\\u0000"}', "model"),
+    ("/v1/judges/odd", '{"url": "http://h", "model": "m", "terms": {"answers": ["\\u0000"]}}', "terms.answers[0]"),
+    ("/v1/secrets/odd", '{"value": "sk-hidden\\u0000"}', "value"),
+    ("/v1/secrets/odd", '{"value": "sk-hidden\\n"}', "value"),
+    ("/v1/secrets/odd", '{"value": ["sk-hidden"]}', "value")])
+def test_a_text_that_cannot_be_stored_or_sent_is_refused_and_no_secret_is_repeated(
+    gateway: Gateway, tenant: str, path: str, body: str, field: str) -> None:
+    with gateway.http(tenant) as http:
+        answer = http.put(path, content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (422, [field])
+    assert "sk-hidden" not in answer.text

@@ -1,5 +1,7 @@
 """OpenAI's answer to a tried grader, and what Hone adds to it."""
 
+import pytest
+
 from hone.api import reward_pb2
 from hone.graders import specs
 from services.gateway.routes import openai_graders
@@ -26,3 +28,13 @@ def test_a_trial_without_a_score_names_its_error() -> None:
     assert (trial.reward, trial.status, trial.error) == (None, "judge_error", "model_grader_server_error")
     assert trial.extracted is None
     assert trial.metadata["errors"]["model_grader_server_error_details"] == "status 500"
+
+
+@pytest.mark.parametrize(("grader", "reads"), [
+    ({"type": "each_call", "grader": {"type": "exact"}}, "conversation"),
+    ({"type": "concise", "grader": {"type": "exact"}}, "group"),
+    ({"type": "state", "expected": {"a": "b"}}, "world")])
+def test_a_grader_of_more_than_an_answer_is_refused_by_its_type(grader: dict[str, object], reads: str) -> None:
+    problem = openai_graders.of_more(specs.checked(grader))
+    assert (problem.field, problem.found) == ("grader.type", f'"{grader["type"]}"')
+    assert f"the {reads}" in problem.expected
