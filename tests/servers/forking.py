@@ -2,7 +2,8 @@
 
 Loading its modules costs a service one or two seconds of a processor, and tests start a hundred. `start` takes what
 subprocess.Popen takes. It forks what a supervisor would fork (hone.stack.processes.forked), with hone.stack.forks, and
-executes anything else.
+executes anything else. Engines are forked too, of a process of their own, since the others are to load no torch: what
+the libraries of an engine read as they start is the same in all tests.
 
 The forking process is `python -m tests.servers.forking SOCKET`. Each message names a module, its variables and its
 folder; with it come the files that are to be the child's output and errors, and a pipe. The answer is the child's pid.
@@ -22,15 +23,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import IO, Any
 
+from hone import crashpoints
 from hone.stack import processes
 from hone.stack.forks import Modules
 
 _LONGEST = 2**20
 _KNOWN = {"env", "stdout", "stderr", "start_new_session"}
-_EARLY = ("PYTHON", "LD_", "OMP_", "MKL_", "GRPC_", "HONE_CRASH_DIR")
+_EARLY = ("PYTHON", "LD_", "OMP_", "MKL_", "GRPC_")
+_INFERENCE = "services.inference"
+_ENGINE = {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
 _lock = threading.Lock()
 
 
@@ -70,13 +75,14 @@ def _readable(file: IO[bytes], timeout: float | None) -> bool:
 
 
 class _Forking:
-    """The forking process, which is started when the first service is."""
+    """A forking process, which is started when the first of its services is."""
 
-    def __init__(self) -> None:
+    def __init__(self, early: Mapping[str, str]) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen([sys.executable, "-m", __name__, str(theirs.fileno())],
-                                             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+                                             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                                             env={**os.environ, **early})
         atexit.register(self._end)
 
     def fork(self, message: Mapping[str, Any], files: Sequence[int]) -> int:
@@ -93,9 +99,12 @@ class _Forking:
 
 def start(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
     """Start a program with nothing to read and these options of subprocess.Popen: in a fork if a supervisor would."""
-    module, environment = processes.forked(command), dict(options.get("env") or os.environ)
-    if module is None or not options.keys() <= _KNOWN or _early(environment) != _early(os.environ):
+    module, environment = _forked(command), dict(options.get("env") or os.environ)
+    early = _ENGINE if module == _INFERENCE else {}
+    if (module is None or not options.keys() <= _KNOWN or environment.get("HONE_ENGINE") == "vllm"
+            or _early({**early, **environment}) != _early({**os.environ, **early})):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+    environment = {**early, **environment}
     message = {"module": module, "environment": environment, "folder": os.getcwd(),
                "session": options.get("start_new_session", False)}
     status, theirs = os.pipe()
@@ -104,12 +113,12 @@ def start(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
         errors = options.get("stderr")
         files = [output, output if errors == subprocess.STDOUT else _number(errors, 2, nothing), theirs]
         with _lock:
-            pid = _shared().fork(message, files)
+            pid = _forking(*early.items()).fork(message, files)
     return Fork(command, pid, status)
 
 
 def _early(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that Python, libraries and hone.crashpoints read as they are loaded."""
+    """Return the variables that Python and libraries read as they are loaded."""
     return {name: value for name, value in environment.items() if name.startswith(_EARLY)}
 
 
@@ -122,8 +131,14 @@ def _number(file: int | IO[bytes] | None, usual: int, nothing: IO[bytes]) -> int
 
 
 @cache
-def _shared() -> _Forking:
-    return _Forking()
+def _forking(*early: tuple[str, str]) -> _Forking:
+    return _Forking(dict(early))
+
+
+def _forked(command: Sequence[str]) -> str | None:
+    """Return the module of a command that may run in a fork."""
+    engine = list(command) == [sys.executable, "-m", _INFERENCE]
+    return _INFERENCE if engine else processes.forked(command)
 
 
 class _Children:
@@ -172,7 +187,7 @@ class _Children:
         self._selector.unregister(watched)
         os.close(watched)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        with open(self._running.pop(pid), "wb", buffering=0) as pipe:
+        with suppress(BrokenPipeError), io.FileIO(self._running.pop(pid), "w") as pipe:  # nobody may wait for it
             pipe.write(str(status).encode())
 
 
@@ -183,6 +198,7 @@ def _become(modules: Modules, message: Mapping[str, Any], files: Sequence[int]) 
     if message["session"]:
         os.setsid()
     os.chdir(message["folder"])
+    crashpoints._DIRECTORY = message["environment"].get("HONE_CRASH_DIR")  # read when the module was loaded
     if not modules.has(message["module"]):  # its own log says what is wrong
         os.execve(sys.executable, [sys.executable, "-m", message["module"]], message["environment"])
     modules.become(message["module"], message["environment"])

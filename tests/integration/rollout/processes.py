@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
-from asyncio.subprocess import Process
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from hone.spec.settings import VARIABLES, Settings
+from tests.servers import forking
 
 
 def variables(settings: Settings) -> dict[str, str]:
@@ -22,28 +23,30 @@ def variables(settings: Settings) -> dict[str, str]:
 class WorkerProcess:
     """`python -m services.rollout`, which writes its log to `log`."""
 
-    def __init__(self, process: Process, log: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self.process, self.log = process, log
 
     @classmethod
     async def start(cls, settings: Settings, folder: Path, **environment: str) -> "WorkerProcess":
         log = folder / "worker.log"
         with log.open("ab") as stderr:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "services.rollout", stderr=stderr,
+            process = await asyncio.to_thread(
+                forking.start, [sys.executable, "-m", "services.rollout"], stderr=stderr,
                 env={**os.environ, **variables(settings), **environment})
         return cls(process, log)
 
     def kill(self) -> None:
         """Kill the process if it still runs."""
-        if self.process.returncode is None:
-            self.process.kill()
+        self.process.kill()
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit status."""
-        if self.process.returncode is None:
-            self.process.terminate()
-        return await asyncio.wait_for(self.process.wait(), 20)
+        self.process.terminate()
+        return await self.ended(20)
+
+    async def ended(self, timeout_s: float) -> int:
+        """Wait for the end and return the exit status."""
+        return await asyncio.to_thread(self.process.wait, timeout_s)
 
     def lines(self) -> list[dict[str, Any]]:
         """Return the log's JSON lines."""

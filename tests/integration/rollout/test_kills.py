@@ -25,7 +25,7 @@ async def killed_and_succeeded(point: str, run: Run, settings: Settings, folder:
     crash.mkdir()
     (crash / point).touch()
     killed = await WorkerProcess.start(settings, folder, HONE_CRASH_DIR=str(crash))
-    assert await asyncio.wait_for(killed.process.wait(), 60) == -9
+    assert await killed.ended(60) == -9
     successor = await WorkerProcess.start(settings, folder)
     try:
         async with asyncio.timeout(60):
