@@ -9,8 +9,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from psycopg import OperationalError
 
-from hone.process import startup
-from hone.process.ending import stop_signal
+from hone.process import ending, startup
 from hone.process.heartbeat import AsyncHeartbeat, interval_s
 from hone.rpc.border import ReadRequests, RichErrors
 from hone.rpc.engines import Engines
@@ -46,11 +45,9 @@ async def run(chosen: Settings) -> None:
         engines.follow_forever(), follow_forever(backends, checks), running.end_forever(),
         _report_forever(heartbeat, chosen.lease_s))]
     await server.start()
-    await stop_signal()
+    await ending.stop_signal()
     await checks.enter_graceful_shutdown()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await ending.cancelled(tasks)
     await server.stop(GRACE_S)
     await backends.close()
     await _leave(heartbeat)

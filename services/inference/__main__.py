@@ -85,9 +85,7 @@ async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
 async def _end(
     tasks: list[asyncio.Task[None]], registration: Registration, models: LoadedModels, serving: grpc.aio.Server
 ) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await ending.cancelled(tasks)
     try:
         async with asyncio.timeout(_GRACE_S):
             await registration.leave()

@@ -15,6 +15,7 @@ from hone.graders.contract import Result, Status
 from hone.graders.error_kinds import ErrorKind, error_kind
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
+from hone.process import ending
 from hone.process.line import StillWaiting, Turn
 from hone.queues.hearing import Hearing
 from hone.queues.hints import Hints
@@ -91,9 +92,7 @@ class GradingQueue:
             yield
         finally:
             hearing.close()
-            for task in (*tasks, *self._working.values()):
-                task.cancel()
-            await asyncio.gather(*tasks, *self._working.values(), return_exceptions=True)
+            await ending.cancelled([*tasks, *self._working.values()])
             with suppress(NotReady):
                 await self._part.jobs.release()
             self._hints.close()

@@ -12,6 +12,7 @@ from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
 from hone.api import simulation_pb2
+from hone.process import ending
 from hone.process.memory import MemoryEnd
 from hone.spec.settings import Settings
 from hone.store import objects
@@ -72,10 +73,7 @@ class Worker:
     async def close(self) -> None:
         """Stop working, release every claim, and close all connections."""
         self._closing = True
-        ending = [*self._working, *self._background]
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await ending.cancelled([*self._working, *self._background])
         try:
             await self._claims.leave()
         except OperationalError as error:

@@ -8,9 +8,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_AGAIN_S = 2.0
+"""Time that a cancelled task has to tidy up before it is cancelled again. A supervisor waits longer before it kills."""
 _PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 
@@ -27,6 +30,21 @@ async def stop_signal() -> None:
     for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
+
+
+async def cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and again those that have not ended after a while. Return when all have ended, however they did.
+
+    A cancellation can be lost: that of Python 3.11's wait_for is, if what it waits for ends at the same moment, and
+    psycopg's pool waits with it. A task that works for ever would then be waited for, for ever.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        done, left = await asyncio.wait(left, timeout=_AGAIN_S)
+        for task in done:
+            _ = task.cancelled() or task.exception()  # else asyncio would log an error as never seen
 
 
 def die_with_parent() -> None:

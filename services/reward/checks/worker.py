@@ -16,6 +16,7 @@ from hone.graders.labelled_pairs import Pair
 from hone.graders.questions import JudgeFailed
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
+from hone.process import ending
 from hone.process.line import StillWaiting
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid, Problem
@@ -72,9 +73,7 @@ class GraderChecks:
         try:
             yield
         finally:
-            for task in (taking, *self._working):
-                task.cancel()
-            await asyncio.gather(taking, *self._working, return_exceptions=True)
+            await ending.cancelled([taking, *self._working])
             with suppress(NotReady):
                 await self._parts.rows.release()
 
@@ -164,9 +163,7 @@ class GraderChecks:
                 if not pending:
                     return True
         finally:
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+            await ending.cancelled(pending)
 
     async def _judge(self, work: _Work, places: Iterator[int]) -> None:
         for place in places:
