@@ -81,6 +81,15 @@ class RightOutput:
     note: str = ""  # what may explain a lower score
 
 
+LONGEST_NAME = 200
+"""Characters of the name of a component, or of a score of a turn or a step: they are part of a key of the database."""
+
+
+def is_name(name: str) -> bool:
+    """Return whether a score beside the whole one may have a name. Without one it would be taken for the whole."""
+    return 1 <= len(name) <= LONGEST_NAME
+
+
 def verdict(right: bool, extracted: str, decided_by: str) -> Result:
     """Return score 1 for a right answer and 0 for a wrong one."""
     return Result(Status.OK, float(right), extracted=extracted, decided_by=decided_by)

@@ -7,7 +7,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, Tools, failure, no_answer
+from hone.graders.contract import (
+    LONGEST_NAME,
+    InvalidSpec,
+    NoAnswer,
+    Result,
+    Status,
+    Tools,
+    failure,
+    is_name,
+    no_answer,
+)
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import Asked, JudgeFailed, Reply
 from hone.graders.sample import Item, Sample, World
@@ -135,8 +145,16 @@ def _read(spec: Spec, output_text: str) -> str:
 
 
 def _bounded(spec: Spec, result: Result) -> Result:
-    """Return the result, or a failure if a score is not finite or not in range. Parts were judged by their own range.
+    """Return the result, or a failure if a score is not finite, not in range, or has no name that can be stored.
+
+    Parts were judged by their own range.
     """
+    names = [*result.components, *(name for one in result.turns.values() for name in one), *(
+        step.name for step in result.steps)]
+    if not all(map(is_name, names)):
+        wrong = next(name for name in names if not is_name(name))
+        return failure(Status.INVALID_SPEC, f"a score has the name {wrong[:80]!r} of {len(wrong)} characters, expected "
+                       f"1 to {LONGEST_NAME}")
     own = [] if result.score is None else [result.score]
     scores, (low, high) = [*result.components.values(), *own], spec.bounds
     ranged = own if spec.inner or spec.grader.grade is None else scores

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hone.environments.hashing import canonical, digest
 from hone.graders import GRADERS
-from hone.graders.contract import Bounds, Grader, GraderParams, Names, Needs
+from hone.graders.contract import LONGEST_NAME, Bounds, Grader, GraderParams, Names, Needs, is_name
 from hone.graders.sample import Reads
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of, unstorable
@@ -128,7 +128,11 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
     inner = {path: _inner(inside, f"{at}.{path}" if at else path, depth + 1) for path, inside in given_inside.items()}
     if not depth and (problems := unstorable(dict(given), at, deepest=_NESTED)):
         raise Invalid(problems)
-    return Spec(grader, params, canonical(given), inner)
+    made = Spec(grader, params, canonical(given), inner)
+    if unnamed := sorted(name for name in made.components | made.turn_scores | made.step_scores if not is_name(name)):
+        raise Invalid([Problem(at or "grader", f"a component of {len(unnamed[0])} characters: {found(unnamed[0])}",
+                               f"names of components of 1 to {LONGEST_NAME} characters")])
+    return made
 
 
 def _inner(given: dict[str, Any], at: str, depth: int) -> Spec:

@@ -7,7 +7,19 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from hone.graders.contract import Bounds, Grader, GraderParams, InvalidSpec, Names, Needs, Result, Status, Tools
+from hone.graders.contract import (
+    LONGEST_NAME,
+    Bounds,
+    Grader,
+    GraderParams,
+    InvalidSpec,
+    Names,
+    Needs,
+    Result,
+    Status,
+    Tools,
+    is_name,
+)
 from hone.graders.judge_answers import ask, unreadable
 from hone.graders.judge_messages import answer_of
 from hone.graders.questions import Reply, Submission
@@ -88,6 +100,8 @@ def _components(given: Mapping[str, Any], params: VerifyServerParams, reply: Rep
     listed = given.get("reward_components")
     if listed is not None and not isinstance(listed, dict):
         raise unreadable(reply, "expected reward_components with numbers by name")
+    if not all(map(is_name, listed or {})):
+        raise unreadable(reply, f"expected names of 1 to {LONGEST_NAME} characters in reward_components")
     if len(listed or {}) > _MOST:
         raise unreadable(reply, f"expected at most {_MOST} reward_components")
     found = {name: value for name in params.components if (value := given.get(name)) is not None} | (listed or {})
@@ -111,7 +125,7 @@ def _outside(reward: float, components: Mapping[str, float], params: VerifyServe
             return f"reward_components.{name}: found {value}, expected a finite number"
     if math.isfinite(reward) and low <= reward <= high:
         return ""
-    return f"reward: found {reward:g}, expected a number from {low:g} to {high:g}"
+    return f"reward: found {reward}, expected a number from {low:g} to {high:g}"
 
 
 def _reasons(given: Mapping[str, Any]) -> list[str]:

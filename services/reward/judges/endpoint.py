@@ -1,6 +1,7 @@
 """One question to an endpoint over HTTP, repeated while the endpoint is busy or away."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import httpx
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Reply
+from hone.spec import strict_json
 
 _PASSING = frozenset({408, 409, 425, 429})
 _UNFIT = frozenset({400, 413, 422})
@@ -80,7 +82,18 @@ async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exch
     if response.status_code != 200:
         kind = ErrorKind.MODEL_REFUSAL if response.status_code in _UNFIT else ErrorKind.MODEL_SERVER
         raise JudgeFailed(kind, f"the judge refuses the question with status {response.status_code}: {_shown(content)}")
+    _expect_one_meaning(content)
     return exchange.read(content)
+
+
+def _expect_one_meaning(content: bytes) -> None:
+    """Raise JudgeFailed for an object with a key twice: whoever reads the last one gets another verdict."""
+    try:
+        json.loads(content, object_pairs_hook=strict_json.distinct)
+    except strict_json.RepeatedKey as error:
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge answered with ambiguous JSON: {error}") from None
+    except (ValueError, RecursionError):
+        return  # whoever reads it says what was expected
 
 
 def _shown(content: bytes) -> str:

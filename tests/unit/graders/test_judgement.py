@@ -31,6 +31,13 @@ def test_a_score_that_is_no_score_is_never_a_reward(score: float) -> None:
         assert (result.status, result.score, result.components) == (Status.INVALID_SPEC, None, {})
 
 
+@pytest.mark.parametrize("name", ["", "x" * 201])
+def test_a_score_beside_the_whole_one_has_a_name_that_can_be_stored(name: str) -> None:
+    result = judged(scoring(0.5, **{name: 0.5}), {}, "x")
+    assert (result.status, result.score, result.components) == (Status.INVALID_SPEC, None, {})
+    assert judged(scoring(0.5, **{"x" * 200: 0.5}), {}, "x").score == 0.5
+
+
 def test_scores_inside_the_range_pass() -> None:
     assert judged(scoring(1.0, part=0.0), {}, "x").score == 1.0
 

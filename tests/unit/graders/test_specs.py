@@ -54,6 +54,16 @@ def test_a_problem_says_where_the_grader_stands(given: dict[str, Any], field: st
     assert [problem.field for problem in wrong.value.problems] == [field]
 
 
+@pytest.mark.parametrize("given", [
+    {"type": "verify_server", "server": "s", "components": ["format", ""]},
+    {"type": "state", "expected": {"a" * 201: "b"}},
+    {"type": "tables", "at": "d", "changes": "{{ item.c }}", "columns": {"": "exempt"}},
+    {"type": "weighted", "parts": {"a": {"grader": {"type": "state", "expected": {"a" * 199: "b"}}}}}])
+def test_a_component_without_a_name_that_can_be_stored_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="expected names of components of 1 to 200 characters"):
+        checked(given)
+
+
 def test_every_grader_documents_its_parameters() -> None:
     for kind, grader in GRADERS.items():
         schema = grader.params.model_json_schema()
