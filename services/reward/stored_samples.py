@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hone.environments import ENVIRONMENTS
+from hone.environments.single_turn import Asks
 from hone.graders.sample import Origin, Reads, Sent, sent
 from hone.graders.scenes import WorldLost
 from hone.graders.specs import Spec
@@ -96,13 +98,22 @@ class StoredSamples:
         trunk = {call.index for call in one.calls if "." not in call.number}
         steps = [step for step in one.steps if step.call in trunk or step.call < 0]
         made = await self._worlds.replayed(
-            origin(one.task), [step.action for step in steps], [step.state_hash for step in steps])
+            of_world(one.task), [step.action for step in steps], [step.state_hash for step in steps])
         return made.model_dump_json()
 
 
 def origin(task: Mapping[str, Any]) -> Origin:
     """Return what recreates the environment of a stored task."""
     return Origin(**{name: task.get(name) for name in Origin.model_fields})
+
+
+def of_world(task: Mapping[str, Any]) -> Origin:
+    """Return what recreates the world of a stored task. Raises WorldLost where it has none: its state is the question.
+    """
+    made = origin(task)
+    if isinstance(ENVIRONMENTS.get(made.environment), Asks):
+        raise WorldLost(f"environment {made.environment} asks one question and has no state that an action changes")
+    return made
 
 
 def _sent(one: Trajectory, grader: Spec, group: Row) -> Sent:

@@ -186,6 +186,10 @@ def _no_names(params: Any, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG
     return frozenset()
 
 
+def _no_columns(params: Any) -> Names:  # noqa: ARG001
+    return frozenset()
+
+
 def own_names(*names: str) -> Callable[[Any, Mapping[str, Names]], Names]:
     """Return these names, whatever the params are."""
     return lambda _params, _of_inner: frozenset(names)
@@ -217,6 +221,7 @@ class Grader(Generic[P]):
     prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
     reads_output: bool = True  # False: it also grades an empty output
     reads_reasoning: Callable[[P], bool] = _reads_no_reasoning  # True: `grade` gets what the model thought, too
+    columns: Callable[[P], Names] = _no_columns  # fields of the row that it reads, beside those of its templates
     marks: Callable[[P], Sequence[Mark]] = _no_marks  # around the answer: a stop text must not take them off
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score

@@ -138,10 +138,15 @@ def bounds(params: VerifyServerParams, of_inner: Mapping[str, Bounds]) -> Bounds
     return params.range[0], params.range[1]
 
 
+def columns(params: VerifyServerParams) -> Names:
+    """Return the row's fields that are sent, where they are named."""
+    return frozenset(params.fields.values() if isinstance(params.fields, dict) else params.fields or ())
+
+
 def components(params: VerifyServerParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
     """Return the names that every answer has."""
     return frozenset(params.components)
 
 
 GRADER = Grader(VerifyServerParams, grade_sample=grade_sample, bounds=bounds, components=components,
-                needs=frozenset({Needs.VERIFIER}), limit_s=120.0)
+                columns=columns, needs=frozenset({Needs.VERIFIER}), limit_s=120.0)

@@ -247,8 +247,10 @@ def _context_columns(spec: RunSpec) -> set[str]:
 
 
 def grader_columns(grader: Mapping[str, Any]) -> set[str]:
-    """Return the keys of a row that a grader's templates read, with the templates of its defaults."""
-    return set().union(*map(_columns, _texts(specs.checked(grader).params.model_dump())))
+    """Return the keys of a row that a grader reads: by templates, those of its defaults too, and by their names."""
+    spec = specs.checked(grader)
+    named = (one.grader.columns(one.params) for one in spec.all)
+    return set().union(*map(_columns, _texts(spec.params.model_dump())), *named)
 
 
 def _columns(text: str) -> set[str]:

@@ -4,6 +4,7 @@ Their rule at this border: where the system failed there is an error, and no rew
 """
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -36,6 +37,9 @@ class Submitted(BaseModel):
 
     responses_create_params: dict[str, Any] = Field(description="How the model was asked, in OpenAI's Responses.")
     response: dict[str, Any] = Field(description="What it answered: a Responses object. All other fields are the row.")
+
+
+_LACKING = re.compile(r"invalid_variable_error: item\.(?P<field>\S+) is not in the task row")
 
 
 class Session(BaseModel):
@@ -84,7 +88,7 @@ async def _stored(caller: TenantSession, name: str, hash: str | None) -> Spec:
     async with caller.transaction() as transaction:
         row = await transaction.one("stored_graders.one", tenant_id=caller.tenant_id, name=name, hash=hash)
     if row is None:
-        raise NotFound(f"There is no grader {name!r}.")
+        raise NotFound(f"There is no grader {name!r}{f' with the hash {hash}' if hash else ''}.")
     return specs.checked(row_json.plain(row_json.read(row["grader"])), "grader")
 
 
@@ -92,6 +96,7 @@ def _ungraded(grade: reward_pb2.Grade) -> NotGraded | Invalid:
     """Return why there is no reward: the row's fault, or the system's."""
     status, reasons = status_name(grade), "; ".join(grade.reasons)
     if status == "invalid_spec":
-        return Invalid([Problem("body", reasons, "a row that the grader can read")])
+        lacking = _LACKING.search(reasons)
+        return Invalid([Problem(lacking["field"] if lacking else "body", reasons, "a row that the grader can read")])
     return NotGraded(f"There is no reward ({status}): {reasons}",
                      {"status": status, "error": grade.error, "reasons": list(grade.reasons)})

@@ -69,7 +69,7 @@ def test_a_submission_comes_back_with_its_reward_and_components(gateway: Gateway
                                                                              "response.output[0]"),
     ({"response": {"output": [{"type": "message", "content": [{"type": "output_text"}]}]}},
      "response.output[0].content[0].text"), ({"responses_create_params": []}, "responses_create_params"),
-    ({"note": "a\0"}, "note")])
+    ({"note": "a\0"}, "note"), ({"answer": None}, "answer")])
 def test_what_is_no_submission_is_refused_with_the_field(hone: Client, change: dict[str, Any], field: str) -> None:
     with pytest.raises(Refused) as refused:
         hone.verify("sum", {**submission(ROW, "4"), **change})

@@ -15,6 +15,10 @@ from services.gateway.admission.references import grader_columns
     ({"type": "string_check", "operation": "eq", "input": "{{sample.output_text}}", "reference": "{{item.a.b}}"},
      {"a"}),
     ({"type": "string_check", "operation": "eq", "input": "{{sample.output_text}}", "reference": "fixed"}, set()),
+    ({"type": "verify_server", "server": "s"}, set()),
+    ({"type": "verify_server", "server": "s", "fields": ["a", "b"]}, {"a", "b"}),
+    ({"type": "weighted", "parts": {"p": {"grader": {"type": "verify_server", "server": "s", "fields": {"x": "a"}}}}},
+     {"a"}),
 ])
 def test_grader_columns(grader: dict[str, Any], read: set[str]) -> None:
     assert grader_columns(grader) == read
