@@ -5,6 +5,7 @@ It also grades the references of task rows, before a run.
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -33,6 +34,7 @@ from services.reward.stored_samples import StoredSamples
 
 DEFAULT_GROUPS, MOST_GROUPS = 20, 100
 """Groups whose samples are graded again in one call."""
+_PURPOSE = re.compile(r"[a-z_]{1,40}")
 _ANSWER_S = 2.0
 """Seconds before the end of a call in which it says why samples still wait."""
 
@@ -76,6 +78,8 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         grader, limit = _spec(request.grader_json), request.limit or DEFAULT_GROUPS
         if not 1 <= limit <= MOST_GROUPS:
             raise InvalidField("limit", request.limit, f"1 to {MOST_GROUPS}")
+        if request.purpose and not _PURPOSE.fullmatch(request.purpose):
+            raise InvalidField("purpose", request.purpose[:200], "a purpose of groups, such as train, or nothing")
         page = await self._stored.page(
             request.tenant_id, request.run_id, grader, request.purpose or None, limit, request.after)
         grades: dict[Key, StoredGrade] = {}
@@ -254,6 +258,8 @@ def _item(text: str, field: str) -> str:
         row = json.loads(text or "{}")
     except ValueError as error:
         raise InvalidField(field, text[:200], f"a JSON object ({error})") from error
+    except RecursionError as error:
+        raise InvalidField(field, text[:200], "a JSON object of fewer levels") from error
     if not isinstance(row, dict):
         raise InvalidField(field, text[:200], "a JSON object")
     return text or "{}"

@@ -126,7 +126,7 @@ def _failed(spec: Spec, error: Exception) -> Result:
 def _refused(output_text: str) -> Result | None:
     if not output_text.strip():
         return no_answer("the output is empty")
-    if len(output_text) > MAX_BYTES or len(output_text.encode()) > MAX_BYTES:
+    if len(output_text) > MAX_BYTES or len(output_text.encode(errors="surrogatepass")) > MAX_BYTES:
         return no_answer(f"the output is longer than {MAX_BYTES} bytes")
     return None
 

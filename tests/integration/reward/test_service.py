@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from hone.api import reward_pb2
-from hone.api.reward_pb2 import GradeItem, GradeRequest, GradeStreamRequest, RunGraderRequest
+from hone.api.reward_pb2 import GradeItem, GradeRequest, GradeStreamRequest, ReverifyRequest, RunGraderRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
 from hone.environments.sqlite import Sqlite, SqliteParams
 from hone.graders.slowed import SlowedParams, wait_s
@@ -190,6 +190,7 @@ def test_run_grader_stores_nothing(reward: Any, run: Run) -> None:
     ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of agent_judge, character_share"),
     ({"grader_json": "{"}, "grader_json.grader", "expected a JSON object"),
     ({"items": [GradeItem(item_json="[]")]}, "items[0].item_json", "found '[]', expected a JSON object"),
+    ({"items": [GradeItem(item_json='{"a":' * 90_000)]}, "items[0].item_json", "a JSON object of fewer levels"),
     ({"items": [GradeItem(group_id=1), GradeItem(group_id=1)]}, "items[1]", "a sample that is not in the request"),
 ])
 def test_bad_input_is_named(reward: Any, run: Run, change: dict[str, Any], field: str, message: str) -> None:
@@ -199,6 +200,12 @@ def test_bad_input_is_named(reward: Any, run: Run, change: dict[str, Any], field
     named, text = refused_field(refused.value)
     assert named == field
     assert message in text
+
+
+def test_a_purpose_that_no_group_has_is_named(reward: Any, run: Run) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        reward.Reverify(ReverifyRequest(tenant_id=run.tenant_id, run_id=run.id, grader_json=EXACT, purpose="a\0"))
+    assert refused_field(refused.value)[0] == "purpose"
 
 
 def test_groups_of_others_are_not_found(reward: Any, run: Run, postgres_owner_url: str) -> None:

@@ -38,6 +38,10 @@ def test_a_score_beside_the_whole_one_has_a_name_that_can_be_stored(name: str) -
     assert judged(scoring(0.5, **{"x" * 200: 0.5}), {}, "x").score == 0.5
 
 
+def test_half_a_surrogate_pair_is_a_text_like_others() -> None:
+    assert judged(EXACT, {"answer": "\ud800"}, "\ud800").score == 1.0
+
+
 def test_scores_inside_the_range_pass() -> None:
     assert judged(scoring(1.0, part=0.0), {}, "x").score == 1.0
 
