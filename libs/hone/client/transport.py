@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from hone.client import errors
 from hone.client.resources import Event
+from hone.spec.problems import Invalid, unstorable
 
 ATTEMPTS = 6
 """Attempts of a request before its failure is raised, unless the client sets another number."""
@@ -50,7 +51,8 @@ class HttpTransport:
     def request(self, method: str, path: str, attempts: int | None = None, **content: Any) -> httpx.Response:
         """Return the response of a request that succeeded; `content` is httpx's, `files` of bytes included.
 
-        `attempts` is 1 for a request that must not be repeated. Raises hone.client.errors.HoneError.
+        `attempts` is 1 for a request that must not be repeated. Raises hone.client.errors.HoneError, and
+        hone.spec.problems.Invalid, a ValueError, for values that JSON cannot hold.
         """
         attempts = attempts or self._attempts
         for attempt in range(1, attempts + 1):
@@ -61,6 +63,10 @@ class HttpTransport:
                     raise errors.unreachable(self.base_url, error) from error
                 self.wait(attempt)
                 continue
+            except ValueError:  # httpx writes no NaN, and no half of a surrogate pair
+                if problems := unstorable(content.get("json")):
+                    raise Invalid(problems) from None
+                raise
             if response.status_code not in _RETRIED or attempt == attempts:
                 break
             self.wait(attempt, response.headers.get("retry-after", ""))

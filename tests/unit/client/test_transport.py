@@ -8,6 +8,7 @@ import pytest
 
 from hone.client import Client, errors, every
 from hone.client.transport import ATTEMPTS, HttpTransport
+from hone.spec.problems import Invalid
 
 RUN = {"id": "run_1", "name": "n", "state": "queued", "desired": "run", "step": 0, "steps": 1, "model_id": "m",
        "created_at": "2026-01-01T00:00:00Z", "deadline": "2026-01-02T00:00:00Z", "spec": {}, "unknown": 1}
@@ -182,3 +183,12 @@ def test_series_of_metrics_are_read_to_their_end() -> None:
     found = client(gateway).metrics("run_1")
     assert found.series == {"a": [(3, 1.0)], "b": [(1, 0.5), (2, 0.25), (3, 0.125)]}
     assert [request.url.params["after_step"] for request in seen] == ["-1", "2"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])
+def test_what_json_cannot_hold_is_named_before_it_is_sent(value: object) -> None:
+    seen, transport = answering(httpx.Response(200, json={}))
+    with pytest.raises(Invalid) as refused:
+        HttpTransport("http://gateway", "key", 1, transport).request(
+            "POST", "/v1/runs", json={"grader": {"a": [value]}})
+    assert ([one.field for one in refused.value.problems], seen) == (["grader.a[0]"], [])
