@@ -99,15 +99,13 @@ class Browser:
         return self._driver.find_elements(By.CSS_SELECTOR, selector)
 
     def button(self, text: str) -> WebElement:
-        """Return the visible button with a text."""
-        found: list[WebElement] = []
+        """Return the visible button with a text, once there is one."""
+        self.wait(lambda: self.buttons(text), lambda: f"no button {text}")
+        return self.buttons(text)[0]
 
-        def named() -> list[WebElement]:
-            found[:] = self._driver.execute_script(_BUTTONS, text)
-            return found
-
-        self.wait(named, lambda: f"no button {text}")
-        return found[0]
+    def buttons(self, text: str) -> list[WebElement]:
+        """Return the visible buttons with a text. (Selenium's own way asks for each button of the page.)"""
+        return list(self._driver.execute_script(_BUTTONS, text))
 
     def press_twice(self, text: str) -> None:
         """Press the button with a text twice at once, as an impatient hand does."""

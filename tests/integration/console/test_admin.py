@@ -7,17 +7,16 @@ from hone.client import Client
 from hone.client.errors import Unauthenticated
 from tests.integration.console.conftest import kept_picture, pick, sign_in
 from tests.integration.console.rows import World
-from tests.integration.console.test_pages import check
+from tests.integration.console.test_pages import check, check_both
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_key_is_made_shown_once_and_revoked(
-    signed_in: Browser, hone: Client, gateway: Gateway, width: int,
+    signed_in: Browser, hone: Client, gateway: Gateway,
 ) -> None:
-    name = f"dashboard {width}"
-    signed_in.look(width, dark=width == 390)
+    name = "dashboard"
+    signed_in.look(390, dark=True)
     signed_in.open("/admin", "New key")
     signed_in.find("input[aria-label='Name']").send_keys(name)
     pick(signed_in, "Scope", "read: looks")
@@ -25,7 +24,7 @@ def test_a_key_is_made_shown_once_and_revoked(
     signed_in.press_twice("Make key")
     signed_in.wait_for(f"The key {name} is made.")
     secret = str(signed_in.find(".secret input").get_attribute("value"))
-    kept_picture(signed_in, f"keys-{width}")
+    kept_picture(signed_in, "keys-390")
     with gateway.client(secret) as reader:
         assert reader.account().scopes == ["read"]
         made = [key for key in hone.keys().data if key.name == name]
@@ -34,12 +33,12 @@ def test_a_key_is_made_shown_once_and_revoked(
         assert secret not in signed_in.source()
         signed_in.find(f"button[aria-label='Revoke {name}']").click()
         signed_in.wait_for(f"Revoke the key {name}?")
-        kept_picture(signed_in, f"key-question-{width}")
+        kept_picture(signed_in, "key-question-390")
         signed_in.button("Revoke it").click()
         signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Revoke {name}']"))
         with pytest.raises(Unauthenticated):
             reader.account()
-    check(signed_in, "/admin")
+    check_both(signed_in, "/admin")
 
 
 def test_the_words_of_the_gateway_are_shown(signed_in: Browser) -> None:
@@ -50,12 +49,11 @@ def test_the_words_of_the_gateway_are_shown(signed_in: Browser) -> None:
     assert "at least 1 character" in signed_in.reads(".notice")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_tenant_is_made_with_its_first_key_and_quotas(
-    signed_in: Browser, hone: Client, gateway: Gateway, width: int,
+    signed_in: Browser, hone: Client, gateway: Gateway,
 ) -> None:
-    name = f"lab {width}"
-    signed_in.look(width)
+    name = "lab"
+    signed_in.look(390)
     signed_in.open("/admin/tenants", "New tenant")
     signed_in.find("input[aria-label='Name']").send_keys(name)
     signed_in.button("Make tenant").click()
@@ -68,7 +66,7 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(
     signed_in.wait_for(f"Quotas of the tenant {name}")
     hone.change_tenant(name, max_runs=5)
     signed_in.find("input[aria-label='Open runs']").send_keys("3")
-    kept_picture(signed_in, f"quota-form-{width}")
+    kept_picture(signed_in, "quota-form-390")
     signed_in.button("Set quotas").click()
     signed_in.wait_for("another change came first: max_runs is 5 now")
     signed_in.wait(lambda: not signed_in.all(".q-dialog"))
@@ -88,13 +86,13 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(
         signed_in.find(f"button[aria-label='Resume {name}']")
         with pytest.raises(Unauthenticated):
             client.account()
-    kept_picture(signed_in, f"tenants-{width}")
+    kept_picture(signed_in, "tenants-390")
     signed_in.find(f"button[aria-label='Delete {name}']").click()
     signed_in.wait_for(f"Delete the tenant {name}?")
     signed_in.button("Delete it").click()
     signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Delete {name}']"))
     assert name not in {one.name for one in hone.tenants().data}
-    check(signed_in, "/admin/tenants")
+    check_both(signed_in, "/admin/tenants")
 
 
 def test_only_the_operator_sees_tenants(browser: Browser, other_tenant: str) -> None:

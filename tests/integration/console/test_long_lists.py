@@ -65,7 +65,7 @@ def test_a_search_finds_the_oldest_run(signed_in: Browser) -> None:
 def test_the_oldest_run_is_reached_page_by_page(signed_in: Browser) -> None:
     signed_in.open("/runs", "sort six digits")
     shown = 50
-    while more := [one for one in signed_in.all("button") if one.is_displayed() and one.text == "Show older runs"]:
+    while more := signed_in.buttons("Show older runs"):
         more[0].click()
         shown = min(shown + 50, MANY + 6)
         signed_in.wait(partial(_shows, signed_in, shown))

@@ -71,11 +71,12 @@ def test_a_metric_is_explained_to_who_comes_by_key(metrics: Browser) -> None:
     metrics.wait(lambda: tips[1].is_displayed() and not tips[0].is_displayed())
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_link_leads_to_its_group(metrics: Browser, width: int) -> None:
-    metrics.look(width)
-    metrics.find("nav[aria-label='Groups of metrics'] a[href$='policy-loss']").send_keys(Keys.ENTER)
-    metrics.wait(partial(_in_view, metrics, "#metrics-policy-loss"))
+def test_a_link_leads_to_its_group(metrics: Browser) -> None:
+    for width, end, group in ((1280, "policy-loss", "#metrics-policy-loss"), (390, "-rollouts", "#metrics-rollouts")):
+        metrics.look(width)
+        assert not _in_view(metrics, group)
+        metrics.find(f"nav[aria-label='Groups of metrics'] a[href$='{end}']").send_keys(Keys.ENTER)
+        metrics.wait(partial(_in_view, metrics, group))
 
 
 def _in_view(browser: Browser, selector: str) -> bool:

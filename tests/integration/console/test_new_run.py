@@ -6,6 +6,7 @@ from selenium.webdriver.common.keys import Keys
 from hone.client import Client
 from tests.integration.console.conftest import choose, kept_picture, write
 from tests.integration.console.rows import World
+from tests.integration.console.test_pages import SCREENS
 from tests.servers.chromium import Browser
 
 FINE = "A run can have this spec."
@@ -46,9 +47,8 @@ def test_a_run_starts_once_from_a_preset_a_model_and_tasks(signed_in: Browser, h
     assert signed_in.foreign_requests() == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser, width: int) -> None:
-    signed_in.look(width, dark=width == 390)
+def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser) -> None:
+    signed_in.look(390, dark=True)
     signed_in.open("/runs/new", "New run")
     write(signed_in, "name: typed\nmodel: {base: absent}\ntask: {environment: sort_digits}\nsteps: -3\n")
     signed_in.wait_for("2 problems")
@@ -56,18 +56,23 @@ def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser, wi
     assert [one.split("found")[0].strip() for one in wrong] == ["model: {base: absent}", "steps: -3"]
     assert 'found -3, expected greater than or equal to 1' in wrong[1]
     signed_in.wait_for("line 4")
-    kept_picture(signed_in, f"new-run-problems-{width}")
+    kept_picture(signed_in, "new-run-problems-390")
     assert signed_in.path() == "/runs/new", "the keys of the page are text in the editor"
     write(signed_in, "name: typed\n" + "# a line\n" * 40)
     signed_in.wait(lambda: signed_in.find(".editor .code").rect["height"] > 500)
-    code, status = signed_in.find(".editor .cm-editor").rect, signed_in.find(".editor .status").rect
-    assert code["y"] + code["height"] <= status["y"], "a long text does not cover what the gateway says"
+    for width, dark in reversed(SCREENS):
+        signed_in.look(width, dark=dark)
+        signed_in.wait(lambda: signed_in.find(".editor .code").rect["height"] > 500)
+        code, status = signed_in.find(".editor .cm-editor").rect, signed_in.find(".editor .status").rect
+        assert code["y"] + code["height"] <= status["y"], "a long text does not cover what the gateway says"
     write(signed_in, "name: x: y")
     signed_in.wait_for("expected YAML")
     signed_in.button("Start run").click()
     signed_in.wait_for("1 problem")
     assert "Start it" not in signed_in.text()
-    assert signed_in.overflow() <= 0
+    for width, dark in SCREENS:
+        signed_in.look(width, dark=dark)
+        assert signed_in.overflow() <= 0
     assert signed_in.complaints() == []
     write(signed_in, "")
 

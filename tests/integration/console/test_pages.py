@@ -89,6 +89,13 @@ def check(browser: Browser, path: str) -> None:
     assert browser.foreign_requests() == [], path
 
 
+def check_both(browser: Browser, path: str) -> None:
+    """Check an open page as `check` does, on a phone and on a wide screen."""
+    for width, dark in SCREENS:
+        browser.look(width, dark=dark)
+        check(browser, path)
+
+
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
          "/graders": "No grades yet", "/judges": "No judges yet", "/graders/checks": "No checks yet",
          "/services": "Engines", "/usage": "No usage",
