@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, Any
@@ -22,6 +22,9 @@ _RENDERED = ("messages", "tools")
 
 _TEXTS = 5
 """Rows that the report names whose numbers are kept as texts."""
+
+_NAMED = 3
+"""Rows that are named of those that lack a key which others have."""
 
 _MOST_KEYS, _LONGEST_KEY = 1000, 200
 """Different keys of all rows together, and characters of a key: the dataset's description counts each."""
@@ -60,9 +63,11 @@ class RowChecks:
     bad: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)  # by row number
     columns: Counter[str] = field(default_factory=Counter)  # good rows that have the key
+    lacking: dict[str, list[int]] = field(default_factory=dict)  # row numbers of the first good rows without the key
     largest: int = 0  # bytes of the largest good row, as it is stored
     as_text: int = 0  # good rows in which a number is kept as its text
     texts: list[tuple[int, str]] = field(default_factory=list)  # row number and number, of the first such rows
+    _first: list[int] = field(default_factory=list)  # numbers of the first good rows
 
     @property
     def good(self) -> int:
@@ -75,6 +80,17 @@ class RowChecks:
             return []
         return [Problem("row", f"the key {found(new[0])}, beside {len(self.columns)} other keys of rows before",
                         f"at most {_MOST_KEYS} different keys in a dataset")]
+
+    def note_keys(self, row: dict[str, Any]) -> None:
+        """Note which keys the present row, which is good, has and which it lacks."""
+        for key in row.keys() - self.columns.keys():
+            self.lacking[key] = self._first.copy()
+        self.columns.update(row.keys())
+        for key in self.columns.keys() - row.keys():
+            if len(self.lacking[key]) < _NAMED:
+                self.lacking[key].append(self.rows)
+        if len(self._first) < _NAMED:
+            self._first.append(self.rows)
 
     def note_literals(self, row: dict[str, Any]) -> None:
         """Note whether the present row, which is good, keeps a number as its text."""
@@ -91,7 +107,20 @@ class RowChecks:
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the stored rows for the dataset's manifest."""
-        return {"rows": self.good, "columns": dict(sorted(self.columns.items())), "largest_row_bytes": self.largest}
+        return {"rows": self.good, "columns": dict(sorted(self.columns.items())),
+                "lacking": {key: rows for key, rows in sorted(self.lacking.items()) if rows},
+                "largest_row_bytes": self.largest}
+
+
+def rows_without(manifest: Mapping[str, Any], column: str) -> str | None:
+    """Return how many rows of a dataset have a key, and the numbers of the first that lack it; None if all have it."""
+    rows, having = manifest["rows"], manifest["columns"].get(column, 0)
+    if having == rows:
+        return None
+    numbers = manifest.get("lacking", {}).get(column, [])
+    more = rows - having - len(numbers)
+    named = f"; without it: row {', '.join(map(str, numbers))}" + (f" and {more} more" if more else "")
+    return f"{having} of {rows} rows have {column}{named if numbers else ''}"
 
 
 def refuse(report: RowChecks, allow_bad_rows: bool) -> None:
@@ -126,7 +155,7 @@ def check(
             report.bad += 1
             report.problems += [(report.rows, problem) for problem in problems[:_REPORTED - len(report.problems)]]
             continue
-        report.columns.update(row.keys())
+        report.note_keys(row)
         report.note_literals(row)
         stored = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
         report.largest = max(report.largest, len(stored))

@@ -8,6 +8,7 @@ from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import judges
+from services.gateway.admission.dataset_rows import rows_without
 from services.gateway.middleware.errors import TooMany
 
 
@@ -32,12 +33,10 @@ async def of_set(transaction: AsyncTransaction, name: str, at: str) -> Problem |
     row = await transaction.one("artifacts.named", kind="dataset", name=name.removeprefix(DATASET))
     if row is None:
         return Problem(at, found(name), "an uploaded dataset (`hone data list`)")
-    rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
-    if rows > MOST_PAIRS:
+    if (rows := row["manifest"]["rows"]) > MOST_PAIRS:
         return Problem(at, f"{name}, with {rows} rows", f"at most {MOST_PAIRS} pairs")
-    lacking = [column for column in COLUMNS if columns.get(column, 0) < rows]
-    return Problem(at, f"{name}, where {columns.get(lacking[0], 0)} of {rows} rows have {lacking[0]}",
-                   f"{lacking[0]} in every row") if lacking else None
+    return next((Problem(at, f"{name}, where {lacking}", f"{column} in every row") for column in COLUMNS
+                 if (lacking := rows_without(row["manifest"], column))), None)
 
 
 async def expect_room(transaction: AsyncTransaction, tenant_id: str, most: int) -> None:

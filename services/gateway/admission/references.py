@@ -16,7 +16,7 @@ from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.text.files import FILES
-from services.gateway.admission import grader_checks, judges, manifests, splits, task_rows
+from services.gateway.admission import dataset_rows, grader_checks, judges, manifests, splits, task_rows
 from services.gateway.admission.task_rows import CheckedDataset
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -217,13 +217,11 @@ async def dataset_problems(
     if largest > most:
         return [Problem(f"{at}.dataset", f"{source.dataset}, with a row of {largest} bytes from before this bound",
                         f"at most {most} bytes (HONE_MAX_ROW_KB): upload it anew without such rows")]
-    rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
-    if demonstrated and columns.get("messages", 0) == rows:
+    if demonstrated and dataset_rows.rows_without(row["manifest"], "messages") is None:
         return []  # the messages hold the answers; the driver leaves out rows where they hold none
     return [
-        Problem(f"{at}.dataset", f"{source.dataset}, where {columns.get(column, 0)} of {rows} rows have {column}",
-                f"{column} in every row")
-        for column in sorted(wanted) if columns.get(column, 0) < rows
+        Problem(f"{at}.dataset", f"{source.dataset}, where {lacking}", f"{column} in every row")
+        for column in sorted(wanted) if (lacking := dataset_rows.rows_without(row["manifest"], column))
     ]
 
 

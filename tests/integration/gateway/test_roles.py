@@ -168,4 +168,4 @@ def test_rows_have_what_privileged_texts_read(hone: Client, base: str) -> None:
     hone.upload_dataset("hinted", ROWS)
     hint = {"privileged": [{"text": "{{ item.hint }} {{ item.prompt }}"}]}
     assert refusal(hone, seed.spec(base, algorithm="sdar", task={"dataset": "hinted"}, contexts=hint, eval=None)) == [
-        "task.dataset: found hinted, where 1 of 2 rows have hint, expected hint in every row"]
+        "task.dataset: found hinted, where 1 of 2 rows have hint; without it: row 2, expected hint in every row"]

@@ -171,3 +171,16 @@ def test_a_dataset_has_a_thousand_different_keys_at_most() -> None:
         (999, "row", 'the key "one more", beside 1000 other keys of rows before',
          "at most 1000 different keys in a dataset"), (1001, "row", "a key of 201 characters", "at most 200")]
     assert check([keyed(*map(str, range(2000)))])[1].bad == 1
+
+
+def test_rows_that_lack_a_key_of_others_are_named() -> None:
+    rows = [{"prompt": "p", **({"answer": "a"} if place in (2, 4) else {"note": "n"})} for place in range(7)]
+    lines = [json.dumps(row).encode() for row in rows]
+    manifest = dataset_rows.check([b"{", *lines], lambda _: None).facts()
+    assert dataset_rows.rows_without(manifest, "prompt") is None
+    assert dataset_rows.rows_without(manifest, "answer") == (
+        "2 of 7 rows have answer; without it: row 2, 3, 5 and 2 more"), "as the file numbers them"
+    assert dataset_rows.rows_without(manifest, "note") == "5 of 7 rows have note; without it: row 4, 6"
+    assert dataset_rows.rows_without(manifest, "other") == "0 of 7 rows have other"
+    earlier = {"rows": 7, "columns": {"answer": 2}}
+    assert dataset_rows.rows_without(earlier, "answer") == "2 of 7 rows have answer", "stored before rows were named"
