@@ -47,7 +47,7 @@ def read_number(value: object, low: float, high: float, reply: Reply) -> float:
     if number is None or not math.isfinite(number):
         raise unreadable(reply, "expected a number")
     if not low <= number <= high:
-        raise unreadable(reply, f"found {number}, expected a number from {low:g} to {high:g}")
+        raise unreadable(reply, f"found {number:g}, expected a number from {low:g} to {high:g}")
     return number
 
 

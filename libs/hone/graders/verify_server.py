@@ -125,7 +125,7 @@ def _outside(reward: float, components: Mapping[str, float], params: VerifyServe
             return f"reward_components.{name}: found {value}, expected a finite number"
     if math.isfinite(reward) and low <= reward <= high:
         return ""
-    return f"reward: found {reward}, expected a number from {low:g} to {high:g}"
+    return f"reward: found {reward:g}, expected a number from {low:g} to {high:g}"
 
 
 def _reasons(given: Mapping[str, Any]) -> list[str]:
