@@ -164,8 +164,7 @@ def test_everything_killed_at_once_comes_back(shared_directory: Path, make_stack
     stack.start()
     note(stack.record().database_url)
     stack.kill("supervisord")
-    for process in leftovers.working_in(stack.state / "postgres" / "data"):
-        process.kill()
+    leftovers.end(leftovers.working_in(stack.state / "postgres" / "data"), signal.SIGKILL)
     stack.restart()
     assert noted(stack.record().database_url)
 
