@@ -1,26 +1,28 @@
 """The Simulation service: it draws tasks, and starts and steps episodes. All that it keeps can be made again."""
 
+import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS, messages
-from hone.environments.contract import Observation, Task, Transition, WrongParams
+from hone.environments.contract import Elsewhere, EpisodeLost, Observation, Task, Transition, WrongParams, elsewhere
 from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
-from hone.rpc.errors import Diverged, InvalidField, Refused
+from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.sessions import Session, Sessions
+from services.simulation.waiting import Waiting
 
 MAX_TASKS = 65_536
 """Most tasks of one DrawTasks call."""
@@ -28,25 +30,28 @@ _DRAWN = 64
 """Tasks that are drawn before the work of others may come between."""
 _LONGEST_REFUSAL = 1000
 _log = logging.getLogger(__name__)
+Result = TypeVar("Result")
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     """Serves at `address`; its sessions name that address. One thread makes tasks, another takes steps.
 
-    In both of them tenants and their runs take turns.
+    In both of them tenants and their runs take turns. Episodes whose world is elsewhere wait in threads of their own.
     """
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
-        self._task_thread, self._step_thread = FairThread("tasks"), FairThread("steps")
+        self._task_thread, self._step_thread, self._waiting = FairThread("tasks"), FairThread("steps"), Waiting()
+        sessions.forgotten = self._let_go
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
         sessions, tenant_id = [], _tenant(context)
         self._sessions.expect_room(tenant_id, len(request.tasks))
-        started = await self._task_thread.run_all(
-            _owner(context), [partial(_start, task, f"tasks[{place}].") for place, task in enumerate(request.tasks)])
+        started = await self._apart(
+            self._task_thread, context, [elsewhere(ENVIRONMENTS.get(task.environment)) for task in request.tasks],
+            [partial(_start, task, f"tasks[{place}].") for place, task in enumerate(request.tasks)])
         self._sessions.expect_room(tenant_id, len(request.tasks))  # others may have come meanwhile
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
@@ -57,8 +62,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Step(self, request: simulation_pb2.StepRequest, context: Any) -> simulation_pb2.StepResponse:
         """Take one step. A step that was taken already returns its stored result."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._step_thread.run(
-            _owner(context), lambda: transition_message(session.step(request.index, request.action)))
+        return await self._of(session, context, lambda: transition_message(_stepped(session, request)))
 
     async def StepBatch(
             self, request: simulation_pb2.StepBatchRequest, context: Any) -> simulation_pb2.StepBatchResponse:
@@ -66,8 +70,9 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         reach("turn.before")
         tenant_id = _tenant(context)
         asked = [(self._sessions.find(one.session_id, tenant_id), one) for one in request.steps]
-        outcomes = await self._step_thread.run_all(
-            _owner(context), [partial(_outcome, session, one) for session, one in asked])
+        outcomes = await self._apart(
+            self._step_thread, context, [session is not None and _is_elsewhere(session) for session, _ in asked],
+            [partial(_outcome, session, one) for session, one in asked])
         reach("turn.after")
         return simulation_pb2.StepBatchResponse(outcomes=outcomes)
 
@@ -75,11 +80,13 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
         """Return a session's state as JSON."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._step_thread.run(_owner(context), lambda: _snapshot(session))
+        return await self._of(session, context, lambda: _snapshot(session))
 
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
-        restored = await self._task_thread.run(_owner(context), lambda: _restored(request))
+        [restored] = await self._apart(
+            self._task_thread, context, [elsewhere(ENVIRONMENTS.get(request.task.environment))],
+            [partial(_restored, request)])
         offered = [tool.described(name) for name, tool in _examination_tools(restored).items()]
         return simulation_pb2.RestoreResponse(
             session=self._opened(restored, _tenant(context)),
@@ -87,23 +94,26 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
 
     async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
         """Start an independent session in the state of another."""
-        forked = await self._step_thread.run(
-            _owner(context), self._sessions.get(request.session_id, _tenant(context)).fork)
+        session = self._sessions.get(request.session_id, _tenant(context))
+        forked = await self._of(session, context, session.fork)
         return simulation_pb2.ForkResponse(session=self._opened(forked, _tenant(context)))
 
     async def Examine(self, request: simulation_pb2.ExamineRequest, context: Any) -> simulation_pb2.ExamineResponse:
         """Use a tool on a session's present state, also after its episode has ended."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._step_thread.run(_owner(context), lambda: _examined(session, request))
+        return await self._of(session, context, lambda: _examined(session, request))
 
     async def Replay(self, request: simulation_pb2.ReplayRequest, context: Any) -> simulation_pb2.ReplayResponse:
         """Return the states of a task before and after recorded actions. No session stays."""
-        return await self._step_thread.run(_owner(context), lambda: _replayed(request))
+        [replayed] = await self._apart(
+            self._step_thread, context, [elsewhere(ENVIRONMENTS.get(request.task.environment))],
+            [partial(_replayed, request)])
+        return replayed
 
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
-        score = await self._step_thread.run(
-            _owner(context), self._sessions.get(request.session_id, _tenant(context)).episode.verify)
+        session = self._sessions.get(request.session_id, _tenant(context))
+        score = await self._of(session, context, session.episode.verify)
         return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
@@ -114,7 +124,9 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
         """Return tasks `first … first + count - 1` of a split's stream."""
-        drawn = await self._task_thread.run_all(_owner(context), _draws(request))
+        draws = _draws(request)
+        away = elsewhere(ENVIRONMENTS.get(request.environment))
+        drawn = await self._apart(self._task_thread, context, [away] * len(draws), draws)
         return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, chain.from_iterable(drawn)))
 
     async def ListEnvironments(
@@ -125,6 +137,28 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             simulation_pb2.EnvironmentInfo(name=name, summary=kind.summary, harness=kind.harness,
                                            params_schema_json=json.dumps(kind.params.model_json_schema()))
             for name, kind in ENVIRONMENTS.items()])
+
+    async def _of(self, session: Session, context: Any, work: Callable[[], Result]) -> Result:
+        """Return the result of work on a session."""
+        [result] = await self._apart(self._step_thread, context, [_is_elsewhere(session)], [work])
+        return result
+
+    async def _apart(
+        self, thread: FairThread, context: Any, away: Sequence[bool], parts: Sequence[Callable[[], Result]],
+    ) -> list[Result]:
+        """Return the results of parts in their order: those that are `away` wait beside each other, not in turns."""
+        waiting = [part for part, waits in zip(parts, away, strict=True) if waits]
+        taking_turns = [part for part, waits in zip(parts, away, strict=True) if not waits]
+        if not waiting:
+            return await thread.run_all(_owner(context), taking_turns)
+        waited, taken = await asyncio.gather(
+            self._waiting.run_all(waiting), thread.run_all(_owner(context), taking_turns))
+        results = iter(waited), iter(taken)
+        return [next(results[0 if waits else 1]) for waits in away]
+
+    def _let_go(self, session: Session) -> None:
+        if _is_elsewhere(session):
+            self._waiting.later(session.close)
 
     def _opened(
         self, session: Session, tenant_id: str, seen: simulation_pb2.Observation | None = None
@@ -160,11 +194,25 @@ def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observat
         return Session(message, one), one.reset()
 
 
+def _is_elsewhere(session: Session) -> bool:
+    return isinstance(session.episode, Elsewhere)
+
+
+def _stepped(session: Session, one: simulation_pb2.StepRequest) -> Transition:
+    """Return the result of a step. Raises NotFound where its world is lost, so that it is made again."""
+    try:
+        return session.step(one.index, one.action)
+    except EpisodeLost as error:
+        raise NotFound(f"session {one.session_id}: {error}") from error
+
+
 def _outcome(session: Session | None, one: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
     if session is None:
         return simulation_pb2.StepOutcome(lost=f"session {one.session_id}: unknown here, or unused for too long")
     try:
-        return simulation_pb2.StepOutcome(taken=transition_message(session.step(one.index, one.action)))
+        return simulation_pb2.StepOutcome(taken=transition_message(_stepped(session, one)))
+    except NotFound as error:
+        return simulation_pb2.StepOutcome(lost=str(error))
     except (InvalidField, Refused) as error:
         return simulation_pb2.StepOutcome(refused=str(error))
     except Exception as error:  # an error in one session must not end the others of the batch
@@ -212,13 +260,14 @@ def _replayed(request: simulation_pb2.ReplayRequest) -> simulation_pb2.ReplayRes
         raise InvalidField("state_hashes", f"{len(request.state_hashes)} of them", f"{len(request.actions)}, one for "
                            "each action, or none")
     session, _ = _start(request.task, "task.")
-    before = _snapshot(session)
-    for place, action in enumerate(request.actions):
-        reached = session.step(place, action).observation.state_hash
-        if request.state_hashes and reached != request.state_hashes[place]:
-            raise Diverged(f"actions[{place}]: the state has the hash {reached}, expected "
-                           f"{request.state_hashes[place]}")
-    return simulation_pb2.ReplayResponse(before=before, after=_snapshot(session))
+    with closing(session):
+        before = _snapshot(session)
+        for place, action in enumerate(request.actions):
+            reached = session.step(place, action).observation.state_hash
+            if request.state_hashes and reached != request.state_hashes[place]:
+                raise Diverged(f"actions[{place}]: the state has the hash {reached}, expected "
+                               f"{request.state_hashes[place]}")
+        return simulation_pb2.ReplayResponse(before=before, after=_snapshot(session))
 
 
 def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[Task]]]:

@@ -1,5 +1,6 @@
 """Sessions: episodes in progress. A session that is not called for a while is forgotten."""
 
+import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hone import ids
 from hone.api import trajectory_pb2
-from hone.environments.contract import Episode, EpisodeOver, Transition
+from hone.environments.contract import Elsewhere, Episode, EpisodeFailed, EpisodeOver, Transition
 from hone.rpc.errors import InvalidField, NotFound, OverBudget, Refused
 
 TTL_S = 600.0
@@ -25,35 +26,48 @@ class Session:
     answers: list[Transition] = field(default_factory=list)
     tenant_id: str = ""  # who started it through the door; empty if a service did
     last_call: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)  # held by a step: steps of some episodes wait
 
     @property
     def next_index(self) -> int:
         return self.first + len(self.answers)
 
     def step(self, index: int, action: str) -> Transition:
-        """Take step `index`, or return its stored result. Raises InvalidField and Refused."""
-        if not self.first <= index <= self.next_index:
-            raise InvalidField("index", index, f"{self.first} to {self.next_index}, the index of the next step")
-        if index == self.next_index:
-            self.answers.append(self._take(action))
-        return self.answers[index - self.first]
+        """Take step `index`, or return its stored result. Raises InvalidField, Refused and EpisodeLost."""
+        with self.lock:
+            if not self.first <= index <= self.next_index:
+                raise InvalidField("index", index, f"{self.first} to {self.next_index}, the index of the next step")
+            if index == self.next_index:
+                self.answers.append(self._take(action))
+            return self.answers[index - self.first]
 
     def _take(self, action: str) -> Transition:
         try:
             return self.episode.step(action)
-        except EpisodeOver as error:
+        except (EpisodeOver, EpisodeFailed) as error:
             raise Refused(str(error)) from error
 
     def fork(self) -> "Session":
         """Return an independent session in the same state."""
-        return Session(self.task, self.episode.fork(), self.next_index)
+        with self.lock:
+            return Session(self.task, self.episode.fork(), self.next_index)
+
+    def close(self) -> None:
+        """Let a world elsewhere go, once its last step has ended."""
+        if isinstance(self.episode, Elsewhere):
+            with self.lock:
+                self.episode.close()
 
 
 class Sessions:
     """All sessions by id, the longest unused one first. A tenant that calls through the door has `most` of them."""
 
-    def __init__(self, ttl_s: float = TTL_S, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
+    def __init__(
+        self, ttl_s: float = TTL_S, clock: Callable[[], float] = time.monotonic, most: int = MOST,
+    ) -> None:
         self.ttl_s, self._clock, self._most = ttl_s, clock, most
+        self.forgotten: Callable[[Session], None] = Session.close
+        """What is done with a session that is forgotten."""
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._held = Counter[str]()  # by tenant
 
@@ -109,7 +123,9 @@ class Sessions:
             self._forget(next(iter(self._sessions)))
 
     def _forget(self, session_id: str) -> None:
-        tenant_id = self._sessions.pop(session_id).tenant_id
+        session = self._sessions.pop(session_id)
+        tenant_id = session.tenant_id
         self._held[tenant_id] -= 1
         if not self._held[tenant_id]:
             del self._held[tenant_id]
+        self.forgotten(session)

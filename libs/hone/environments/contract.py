@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ConfigDict
 from pydantic_core import ErrorDetails
@@ -29,6 +29,14 @@ def expectation(error: ErrorDetails) -> str:
 
 class EpisodeOver(Exception):
     """The episode has ended, and a further step was taken."""
+
+
+class EpisodeFailed(Exception):
+    """The episode cannot go on for a reason that is not the policy's. The sample is masked."""
+
+
+class EpisodeLost(Exception):
+    """The world of the episode is gone, with a process elsewhere. It is made again from the task and the actions."""
 
 
 class EnvironmentParams(Strict):
@@ -103,7 +111,7 @@ class Episode(Protocol):
         """Go to the first state and return its observation."""
 
     def step(self, action: str) -> Transition:
-        """Take one action. Raises EpisodeOver when the episode has ended."""
+        """Take one action. Raises EpisodeOver when the episode has ended, EpisodeFailed and EpisodeLost."""
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state as JSON."""
@@ -162,3 +170,19 @@ class Environment(Protocol):
 
     def episode(self, params: Any, seed: int, item: Row | None) -> Episode:
         """Return the episode of a task. Raises WrongParams."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """An episode whose world is in another process. Its calls wait for that one, beside those of other episodes.
+
+    The environment says so by an attribute `elsewhere`, and makes the world at the reset.
+    """
+
+    def close(self) -> None:
+        """Let the other process forget the episode. Nothing else is called after that."""
+
+
+def elsewhere(environment: Environment | None) -> bool:
+    """Return whether the episodes of an environment are in other processes."""
+    return bool(getattr(environment, "elsewhere", False))
