@@ -7,6 +7,7 @@ import uvloop
 
 from hone import ids
 from hone.api import reward_pb2, reward_pb2_grpc
+from hone.judges.asking import AskedJudges
 from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
@@ -21,7 +22,6 @@ from services.reward.checks.sets import LabelledSets
 from services.reward.checks.worker import CheckParts, GraderChecks
 from services.reward.grading import Grading
 from services.reward.jobs import Jobs
-from services.reward.judges.asking import AskedJudges
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.queue import GradingQueue, Part

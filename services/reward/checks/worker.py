@@ -16,6 +16,7 @@ from hone.graders.labelled_pairs import Pair
 from hone.graders.questions import JudgeFailed
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
+from hone.judges.asking import AskedJudges
 from hone.process import ending
 from hone.process.line import StillWaiting
 from hone.rpc.errors import NotReady
@@ -24,7 +25,6 @@ from hone.store.objects import StoreAway
 from services.reward.checks.rows import UNKNOWN, CheckProgress, CheckRows, Counts, GraderCheck
 from services.reward.checks.sets import LabelledSet, LabelledSets
 from services.reward.grading import Grading
-from services.reward.judges.asking import AskedJudges
 
 _AT_ONCE, _PAIRS_AT_ONCE = 2, 16
 """Checks in work, and pairs of a check; judges have limits of their own."""

@@ -4,7 +4,8 @@ from hone.api import reward_pb2
 from hone.graders.contract import Result, Scored, Status
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Reply
-from services.reward.storable import storable_failure, storable_reply, storable_result
+from hone.judges.storable import storable_failure, storable_reply
+from services.reward.storable import storable_result
 
 BAD, GOOD = "a\0b\ud800", "a\N{REPLACEMENT CHARACTER}b?"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Reply, Submission
-from services.reward.judges.endpoint import SHOWN, Endpoint, Exchange
+from hone.judges.endpoint import SHOWN, Endpoint, Exchange
 
 _FAILED = "_ng_failure_class"
 

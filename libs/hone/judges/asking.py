@@ -15,16 +15,16 @@ from psycopg.types.json import Jsonb
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import Asked, JudgeFailed, Question, Rating, Reply
+from hone.judges import chat_completions, ratings, verification
+from hone.judges.directory import Directory, Named
+from hone.judges.endpoint import Exchange, answer
+from hone.judges.places import Places
+from hone.judges.storable import storable_failure, storable_reply
 from hone.process.line import Turn
 from hone.rpc import outage
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.telemetry import metrics
-from services.reward.judges import chat_completions, ratings, verification
-from services.reward.judges.directory import Directory, Named
-from services.reward.judges.endpoint import Exchange, answer
-from services.reward.judges.places import Places
-from services.reward.storable import storable_failure, storable_reply
 
 
 class AskedJudges:

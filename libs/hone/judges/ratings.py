@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Rating, Reply
+from hone.judges.endpoint import SHOWN, Endpoint, Exchange
 from hone.spec import strict_json
-from services.reward.judges.endpoint import SHOWN, Endpoint, Exchange
 
 
 class _RatedTokens(BaseModel):

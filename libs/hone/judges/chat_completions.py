@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed, Question, Reply
-from services.reward.judges.endpoint import SHOWN, Endpoint, Exchange
+from hone.judges.endpoint import SHOWN, Endpoint, Exchange
 
 
 class _Message(BaseModel):

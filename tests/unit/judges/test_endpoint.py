@@ -5,8 +5,8 @@ import pytest
 
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.questions import JudgeFailed, Question, Reply, Submission
-from services.reward.judges import chat_completions, verification
-from services.reward.judges.endpoint import Endpoint, Exchange, answer
+from hone.judges import chat_completions, verification
+from hone.judges.endpoint import Endpoint, Exchange, answer
 
 TERMS = JudgeTerms(attempts=1)
 SAID = '{"choices": [{"message": {"content": "no"}}]}'

@@ -11,6 +11,7 @@ from hone import sealing
 from hone.client.judge_resources import JudgeTerms
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed
+from hone.judges.endpoint import Endpoint
 from hone.passes import Pass, issue
 from hone.process.line import Turn
 from hone.rpc import outage
@@ -18,7 +19,6 @@ from hone.sealing import Unsealable
 from hone.spec.settings import Settings
 from hone.stack.record import reachable
 from hone.store.database import AsyncDatabase
-from services.reward.judges.endpoint import Endpoint
 
 _OWN = JudgeTerms(timeout_s=300)
 _VERSION_S, _MOST_KEYS = 5.0, 10_000
