@@ -1,13 +1,11 @@
 """`python -m services.reward`: grade samples until SIGTERM."""
 
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-
-import httpx
 import uvloop
 
 from hone import ids
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.judges.asking import AskedJudges
+from hone.judges.endpoint import connections
 from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
@@ -37,9 +35,7 @@ SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
-    client = httpx.AsyncClient(
-        limits=httpx.Limits(max_connections=None), timeout=None,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())))  # tenants share it: no host's cookies are kept
+    client = connections()
     await database.open()
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
     worlds = Worlds(chosen.addresses.simulation, chosen.stack_token)

@@ -78,6 +78,12 @@ class Branch:
         return {seat.path: Branch(seat, parent=self, before=steps, forked=self.last(until)) for seat in seats}
 
     @property
+    def place(self) -> tuple[int, str]:
+        """The number of calls at the seat so far, and the number of the call before the next one; "": there is none."""
+        last = self.made[-1] if self.made else self.forked
+        return len(self.made), last.call.number if last else ""
+
+    @property
     def fresh(self) -> list[Step]:
         """The steps since the seat's last call."""
         return [step for step in self.steps if step.call == len(self.made) - 1]
@@ -199,20 +205,24 @@ def _later(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:
 
 
 def _request(start: GroupStart, branch: Branch, ask: Ask, ids: list[int]) -> CallRequest:
-    return CallRequest(start.claim, start.tokenizers.of(ask.role), ask, ids, start.sampling(ask), len(branch.made),
-                       _last(branch))
+    return CallRequest(start.claim, start.tokenizers.of(ask.role), ask, ids, start.sampling(ask), *branch.place)
+
+
+def messages_of(ask: Ask) -> list[Message]:
+    """Return the messages that a call asks."""
+    return list(ask.said.messages if isinstance(ask.said, Heard) else ask.said)
 
 
 def _conversation(start: GroupStart, branch: Branch, ask: Ask) -> tuple[Made | None, list[Message]]:
     """Return the call after whose answer a call's conversation goes on, None if it begins one, and its new messages."""
-    said = ask.said.messages if isinstance(ask.said, Heard) else ask.said
+    said = messages_of(ask)
     if ask.role != POLICY:
-        return None, list(said)
+        return None, said
     last = branch.last()
     if last is None:
         return None, start.readable(said)
     if isinstance(ask.said, Heard):
-        return last, list(said)
+        return last, said
     with reading(POLICY):
         said, known = start.readable(said), last.answered(start.tokenizers.policy)
     return (last, said[len(known):]) if said[:len(known)] == known else (None, said)
@@ -235,12 +245,6 @@ def _with_given(prompt: Prompt, text: str) -> Prompt:
     with reading(request.ask.role):
         ids = [*request.tokenizer.encode(continued(prompt.begun, text)), request.tokenizer.eos_id]
     return replace(prompt, request=replace(request, given=ids))
-
-
-def _last(branch: Branch) -> str:
-    """Return the number of the call before a branch's next one; "" if there is none."""
-    last = branch.made[-1] if branch.made else branch.forked
-    return last.call.number if last else ""
 
 
 def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call, ask: Ask) -> Answer:

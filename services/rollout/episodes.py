@@ -11,10 +11,22 @@ from hone.harnesses import seat
 from hone.harnesses.observed import step, taken
 from hone.harnesses.seat import Act, Answer, Ask, Effect, Finished, Fork, HarnessFailed, Over, Taken, Together, advanced
 from hone.trajectory.records import Call, Step
-from services.rollout.branches import Branch, Diverged, Episode, Prompt, added, first_prompt, prompt_of, with_contexts
+from services.rollout.branches import (
+    Branch,
+    Diverged,
+    Episode,
+    Made,
+    Prompt,
+    added,
+    first_prompt,
+    messages_of,
+    prompt_of,
+    with_contexts,
+)
 from services.rollout.calls import Sampler
 from services.rollout.clients import SessionLost, SimulationClient, StepRefused
 from services.rollout.retry import Retry
+from services.rollout.speakers import Speakers, Unspoken, asked_digest
 from services.rollout.start import GroupStart
 
 MOST_EFFECTS = 10_000
@@ -25,8 +37,10 @@ Play = Coroutine[Any, Any, Any]
 class Episodes:
     """Plays the samples of groups. Make it inside the running loop."""
 
-    def __init__(self, simulation: SimulationClient, sampler: Sampler, retry: Retry) -> None:
-        self._simulation, self._sampler, self._retry = simulation, sampler, retry
+    def __init__(
+        self, simulation: SimulationClient, sampler: Sampler, retry: Retry, speakers: Speakers,
+    ) -> None:
+        self._simulation, self._sampler, self._retry, self._speakers = simulation, sampler, retry, speakers
 
     async def play(self, start: GroupStart, samples: Sequence[int] | None = None) -> list[Episode]:
         """Play samples of a group to their end; without `samples` those that its order names.
@@ -88,7 +102,8 @@ class Episodes:
         """Return the effect of each sample that follows its first call, if all samples ask the same first."""
         effects = [_onward(episode, play) for episode, play in zip(episodes, plays, strict=True)]
         first = effects[0]
-        if not isinstance(first, Ask) or first.given is not None or any(one != first for one in effects[1:]):
+        alike = isinstance(first, Ask) and first.given is None and all(one == first for one in effects[1:])
+        if not isinstance(first, Ask) or not alike or first.role in start.claim.order.speakers:
             return effects
         prompt = await first_prompt(start, episodes[0].trunk, first)
         calls = await self._sampler.first_calls(prompt.request, [episode.index for episode in episodes])
@@ -99,7 +114,7 @@ class Episodes:
         """Play one sample from an effect on to its end."""
         try:
             await self._on(episode, play, effect)
-        except (Diverged, StepRefused) as error:
+        except (Diverged, StepRefused, Unspoken) as error:
             episode.end("diverged" if isinstance(error, Diverged) else "refused", str(error))
 
     async def _on(self, episode: Episode, play: Play, effect: Effect | Finished) -> Any:
@@ -139,6 +154,8 @@ class Episodes:
     async def _answer(self, episode: Episode, ask: Ask) -> Answer:
         """Return the answer of a call: the journaled one, or a new one. Raises Diverged when that asks otherwise."""
         branch = episode.branches[ask.seat.path]
+        if ask.role in episode.start.claim.order.speakers:
+            return await self._words(episode, branch, ask)
         prompt = await prompt_of(episode, branch, ask)
         kept = episode.start.claim.journaled.get((episode.index, ask.number))
         if kept is None:
@@ -148,6 +165,19 @@ class Episodes:
         else:
             call = kept.call
         return added(episode, branch, prompt, call, prompt.request.ask)
+
+    async def _words(self, episode: Episode, branch: Branch, ask: Ask) -> Answer:
+        """Return the words of an endpoint: the journaled ones, or new ones. Raises Diverged and Unspoken."""
+        claim, said = episode.start.claim, messages_of(ask)
+        kept = claim.journaled.get((episode.index, ask.number))
+        if kept is None:
+            call = await self._speakers.call(claim, episode.index, ask, said, branch.place, branch.fresh)
+        else:
+            call, asks = kept.call, (branch.fresh, ask.role, asked_digest(said))
+            if (kept.steps, call.role, call.sampling.get("asked")) != asks:
+                raise Diverged("what it did before a journaled call, or asked in it,")
+        branch.made.append(Made(ask, call, None, said))
+        return Answer(call.number, call.text, call.finish_reason == "length")
 
     async def _act(self, episode: Episode, branch: Branch, action: str) -> Taken:
         async with branch.lock:

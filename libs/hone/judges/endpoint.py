@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -47,6 +48,12 @@ class Exchange:
     path: str
     body: Mapping[str, Any]
     read: Callable[[bytes], Reply]
+
+
+def connections() -> httpx.AsyncClient:
+    """Return what endpoints are asked by. Tenants share it: no host's cookies are kept."""
+    return httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None,
+                             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())))
 
 
 async def answer(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exchange) -> Reply:

@@ -72,7 +72,7 @@ def asked(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one
     known = askable(spec)
     if any(kind not in ENVIRONMENTS for kind in _played(spec)):  # a problem of the source, reported there
         return []
-    return [Problem(f"roles.asked.{role}", found(one.model), unasked(role, known))
+    return [Problem(f"roles.asked.{role}", found(one.named), unasked(role, known))
             for role, one in spec.roles.asked.items() if role not in known]
 
 

@@ -157,4 +157,4 @@ def _unread(spec: RunSpec) -> Iterator[Problem]:
     asks = askable(spec).union(*(askable(stage.spec) for stage in stages(spec)))
     for role, one in spec.roles.asked.items():
         if role not in asks:
-            yield Problem(f"roles.asked.{role}", found(one.model), unasked(role, asks))
+            yield Problem(f"roles.asked.{role}", found(one.named), unasked(role, asks))

@@ -201,11 +201,37 @@ class TeacherSpec(Strict):
 
 
 class AskedSpec(Strict):
-    """A frozen model that speaks for a role of an environment."""
+    """Who speaks for a role of an environment: a frozen model, or an endpoint."""
 
-    model: str = Field(
-        min_length=1, description="Name of a registered model, id of a version (ver_…), or id of a finished run "
-        "(run_…); it uses its own tokenizer and chat template.")
+    model: str | None = Field(
+        None, min_length=1, exclude_if=_is_none, description="Name of a registered model, id of a version (ver_…), or "
+        "id of a finished run (run_…); it uses its own tokenizer and chat template.")
+    endpoint: str | None = Field(
+        None, min_length=1, exclude_if=_is_none, description="Instead of a model: name of an endpoint with OpenAI's "
+        "chat completions, as `hone judges set` keeps it, or of a model as for a judge.")
+    max_tokens: int | None = Field(
+        None, ge=1, le=65_536, exclude_if=_is_none, description="Of an endpoint: most tokens of one answer; null: 512.")
+    temperature: float | None = Field(
+        None, ge=0, le=2, exclude_if=_is_none, description="Of an endpoint: its temperature; null: 0.7.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "AskedSpec":
+        if (self.model is None) == (self.endpoint is None):
+            raise ValueError("expected either model or endpoint")
+        if self.endpoint is None and (self.max_tokens is not None or self.temperature is not None):
+            raise ValueError("expected max_tokens and temperature beside an endpoint alone: a model has the run's")
+        return self
+
+    @property
+    def named(self) -> str:
+        """Name of who speaks."""
+        return self.model or self.endpoint or ""
+
+    @property
+    def sampling(self) -> dict[str, float | int]:
+        """How an endpoint is asked."""
+        temperature = 0.7 if self.temperature is None else self.temperature
+        return {"max_tokens": self.max_tokens or 512, "temperature": temperature}
 
 
 class RolesSpec(Strict):
@@ -220,7 +246,12 @@ class RolesSpec(Strict):
     def models(self) -> dict[str, str]:
         """Name of each role's model."""
         teacher = {"teacher": self.teacher.model} if self.teacher else {}
-        return teacher | {role: one.model for role, one in self.asked.items()}
+        return teacher | {role: one.model for role, one in self.asked.items() if one.model is not None}
+
+    @property
+    def endpoints(self) -> dict[str, str]:
+        """Name of the endpoint of each role that has one."""
+        return {role: one.endpoint for role, one in self.asked.items() if one.endpoint is not None}
 
 
 class ContextText(Strict):

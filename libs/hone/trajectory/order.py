@@ -17,6 +17,16 @@ class Role(BaseModel):
     top_k: int = 0  # of a teacher: how many of its likeliest ids are stored at each token
 
 
+class Speaker(BaseModel):
+    """An endpoint that speaks for a role of the environment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    endpoint: str  # its name among the judges of the tenant
+    max_tokens: int
+    temperature: float
+
+
 class PrivilegedText(BaseModel):
     """A text that the policy does not see when it acts, and reads when its own tokens are scored a second time."""
 
@@ -79,6 +89,7 @@ class Order(BaseModel):
     budget: Budget | None = None  # None: the number of samples is the spec's
     sampled: dict[str, float] | None = None  # what a manifest says of the task, by name; None: it was drawn without one
     roles: dict[str, Role] = {}  # by name; who is not named is the policy
+    speakers: dict[str, Speaker] = {}  # by the role that they speak for
     privileged: list[PrivilegedText] = []
     traceparent: str | None = None  # W3C trace context of the step that it was requested for
 

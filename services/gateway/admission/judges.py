@@ -18,15 +18,18 @@ from services.gateway.openai.refusals import ModelNotFound
 async def problems(transaction: AsyncTransaction, spec: RunSpec, trained: str | None = None) -> list[Problem]:
     """Return a problem for each name that nobody answers to, and for each judge whose secret is not set.
 
-    `trained` is the id of the model or version that the run starts from: no judge may be the same one.
+    `trained` is the id of the model or version that the run starts from: no judge may be the same one. A role may.
     """
     named = dict(_named(spec))
     return [wrong for at, (name, protocol) in named.items()
-            if (wrong := await problem(transaction, at, name, protocol, trained)) is not None]
+            if (wrong := await problem(
+                transaction, at, name, protocol, None if at.startswith("roles.") else trained)) is not None]
 
 
 def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the fields that name judges, with the names and the protocols."""
+    """Yield the fields that name judges or endpoints of roles, with the names and the protocols."""
+    for role, endpoint in spec.roles.endpoints.items():
+        yield f"roles.asked.{role}.endpoint", (endpoint, "chat")
     for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
         prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
         for at, grader in graders.of_run(part.spec):

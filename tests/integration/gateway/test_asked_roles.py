@@ -110,6 +110,25 @@ def test_what_is_not_there_is_refused_by_name(shops: Client, base: str, model: s
     assert problem.startswith(f'roles.asked.user.model: found "{model}", expected a ')
 
 
+def test_an_endpoint_speaks_by_its_name(shops: Client, base: str) -> None:
+    asks = {"task": {"environment": "shop"}, "roles": {"asked": {"user": {"endpoint": "customers", "max_tokens": 64}}}}
+    assert refusal(shops, seed.spec(base, **asks)) == [
+        'roles.asked.user.endpoint: found "customers", expected the name of a judge (`hone judges list`) or of a model '
+        "of yours"]
+    shops.put_judge("customers", url="http://127.0.0.1:9/v1", model="customer-1")
+    run = shops.create_run(seed.spec(base, **asks))
+    assert (run.spec["roles"]["asked"], run.roles) == (asks["roles"]["asked"], {})  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("named", "expected"), [
+    ({}, "expected either model or endpoint"), ({"model": "a", "endpoint": "b"}, "expected either model or endpoint"),
+    ({"model": "a", "temperature": 1.0}, "beside an endpoint alone")])
+def test_a_role_has_one_speaker(shops: Client, base: str, named: dict[str, Any], expected: str) -> None:
+    [problem] = refusal(shops, seed.spec(base, task={"environment": "shop"}, roles={"asked": {"user": named}}))
+    assert problem.startswith("roles.asked.user: ")
+    assert expected in problem
+
+
 def test_a_role_that_nobody_asks_is_refused(shops: Client, base: str) -> None:
     assert refusal(shops, asking(base, base) | {"task": {"environment": "sort_digits"}}) == [
         f'roles.asked.user: found "{base}", expected none, because the run\'s environments ask nobody']

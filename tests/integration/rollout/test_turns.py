@@ -1,13 +1,16 @@
 """Groups of several turns: a role is asked once for each question, and a refused step masks its sample."""
 
 import asyncio
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
 import pytest
 
+from hone import sealing
 from hone.api import inference_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
@@ -22,6 +25,7 @@ from services.simulation.sessions import Sessions
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import Peers
 from tests.integration.rollout.rows import Run, every
+from tests.servers.judge import KEY, ScriptedJudge, listening
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
 OTHER = {name: data for name, data in toy.files(symbols=[*toy.SPECIALS, *reversed(toy.SYMBOLS[len(toy.SPECIALS):])])
@@ -37,6 +41,7 @@ class Market:
     answered: list[str] = field(default_factory=list)  # what customers have said
     then: Callable[[], None] = lambda: None  # called after each answer
     defect: bool = False  # an error in the environment when a customer speaks
+    question: str = "s52="  # that a customer is asked
 
     def content(self, *_: Any) -> str:
         return "market"
@@ -72,7 +77,7 @@ class Visit:
         self._market.then()
 
     def _seen(self, said: list[Message]) -> Observation:
-        ask = Ask("user", [{"role": "user", "content": "s52="}]) if len(self._heard) == 1 else None
+        ask = Ask("user", [{"role": "user", "content": self._market.question}]) if len(self._heard) == 1 else None
         return Observation(said, {"answer": "13"}, {"type": "exact"}, 3, str(self._heard), ask=ask)
 
 
@@ -137,6 +142,69 @@ async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
         assert [any(call.train_mask) for call in sample.calls] == [True, False, True]
         assert [step.action for step in sample.steps] == [call.text for call in sample.calls]
         assert (sample.ended, sample.status) == ("done", "ok")
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    with listening() as judge:
+        yield judge
+
+
+def spoken_for(run: Run, judge: ScriptedJudge, settings: Settings, **terms: Any) -> dict[str, Any]:
+    """Return the part of an order by which an endpoint speaks for the user. Its key is a secret of the tenant."""
+    with psycopg.connect(run.url) as connection:
+        connection.execute("INSERT INTO secrets (tenant_id, name, sealed) VALUES (%s, 'key', %s)",
+                           [run.tenant_id, sealing.sealed(settings.stack_token, run.tenant_id, KEY)])
+        connection.execute("INSERT INTO judges (tenant_id, name, url, model, secret, terms) VALUES "
+                           "(%s, 'shop', %s, 'customer-1', 'key', %s)",
+                           [run.tenant_id, judge.url, json.dumps({"attempts": 2, **terms})])
+    return {"speakers": {"user": {"endpoint": "shop", "max_tokens": 9, "temperature": 0.5}}}
+
+
+async def test_words_of_an_endpoint_are_not_asked_for_again(
+        run: Run, peers: Peers, market: Market, settings: Settings, open_worker: Open, judge: ScriptedJudge) -> None:
+    def both() -> None:
+        if len(market.answered) == 2:
+            peers.inference.open.clear()
+
+    market.then, market.question = both, "JUDGE: status 503 once or JUDGE: say 1234"
+    run.request(1, n=2, task=TASK, task_hash="", **spoken_for(run, judge, settings))
+    first = await open_worker()
+    work = asyncio.create_task(first.work())
+    while len(market.answered) < 2:
+        await asyncio.sleep(0.02)
+    await first.close()
+    await asyncio.wait([work])
+    market.then = lambda: None
+    peers.inference.open.set()
+    await (await open_worker()).work()
+    assert (run.states(), run.groups()[0]["attempt"]) == (["ready"], 2)
+    asked = [(one["model"], one["max_tokens"], one["temperature"]) for one in judge.asked]
+    assert asked == [("customer-1", 9, 0.5)] * 2
+    assert len({one["seed"] for one in judge.asked}) == 2
+    for sample in trajectories(run, settings):
+        words = sample.calls[1]
+        assert (words.role, words.text, words.completion_ids, words.engine) == ("user", "1234", [], "customer-1")
+        assert [step.action for step in sample.steps] == [call.text for call in sample.calls]
+        assert (sample.ended, sample.status) == ("done", "ok")
+    [spent] = every(run.url, "SELECT answers, tokens FROM judge_spending WHERE run_id = %(id)s", id=run.run_id)
+    assert (spent["answers"], spent["tokens"]) == (2, 240)
+
+
+@pytest.mark.parametrize(("order", "why"), [
+    ("garbage", "something else than a chat completion"), ("stall", "within 0.2 s (after 2 attempts)"),
+    ("refuse", "I can't help")])
+async def test_an_endpoint_without_words_masks_the_sample(
+        run: Run, market: Market, settings: Settings, open_worker: Open, judge: ScriptedJudge, order: str, why: str,
+) -> None:
+    market.question = f"JUDGE: {order}"
+    run.request(1, n=2, task=TASK, task_hash="", **spoken_for(run, judge, settings, timeout_s=0.2))
+    await (await open_worker()).work()
+    assert [(one.ended, one.status, len(one.calls)) for one in trajectories(run, settings)] == [
+        ("refused", "infra_error", 1)] * 2
+    messages = [row["message"] for row in every(
+        run.url, "SELECT message FROM events WHERE run_id = %(id)s AND kind = 'rollout.masked'", id=run.run_id)]
+    assert all("shop gave no words for the role user: " in message and why in message for message in messages), messages
 
 
 SORTING = {"environment": "sort_turns", "seed": 3, "item": None, "params": {"digits": 2, "slack": 1}}

@@ -76,7 +76,7 @@ def test_an_environment_that_is_not_there_is_the_only_problem() -> None:
     assert [problem.field for problem in refused.value.problems] == ["task.environment"]
 
 
-@pytest.mark.parametrize(("asked", "field"), [({"user": {}}, "user.model"), ({"user": {"modle": "a"}}, "user.modle")])
+@pytest.mark.parametrize(("asked", "field"), [({"user": {}}, "user"), ({"user": {"modle": "a"}}, "user.modle")])
 def test_what_is_no_model_is_refused_by_its_place(asked: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         resolve({**BASE, "roles": {"asked": asked}})

@@ -121,7 +121,7 @@ async def every_played(
 ) -> list[Episode]:
     start = GroupStart(
         group, tokenizers or RoleTokenizers(TOKENIZER), await local.reset(group), positions, collections)
-    return await Episodes(local, script, Patient()).play(start)  # type: ignore[arg-type]
+    return await Episodes(local, script, Patient(), None).play(start)  # type: ignore[arg-type]
 
 
 async def played(

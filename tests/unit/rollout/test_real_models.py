@@ -59,7 +59,7 @@ class Saying(Sampler):
 async def asked(begun: GroupStart, text: str = "") -> tuple[str, str]:
     """Return the first prompt of a group, and what is graded of an answer to it."""
     says, nobody = Saying(text), cast(Any, None)
-    [episode] = await Episodes(nobody, says, nobody).play(begun)
+    [episode] = await Episodes(nobody, says, nobody, nobody).play(begun)
     last = answering(episode.calls)
     return says.prompt, last.begun + last.text
 
@@ -106,7 +106,7 @@ async def test_an_answer_that_is_given_says_the_same_where_the_prompt_opens_reas
     harness, says, nobody = Giving(given), Saying(""), cast(Any, None)
     monkeypatch.setitem(HARNESSES, "giving", harness)
     begun = start(style, {"messages": [QUESTION], "answer": "42"}, harness="giving")
-    [episode] = await Episodes(nobody, says, nobody).play(begun)
+    [episode] = await Episodes(nobody, says, nobody, nobody).play(begun)
     [call], tokenizer = episode.calls, begun.tokenizers.policy
     assert (harness.answer, spoken(harness.answer).strip()) == (whole, "skill: add")
     assert (says.prompt + tokenizer.decode(call.completion_ids)).endswith(whole)
