@@ -26,8 +26,8 @@ from services.rollout.branches import (
 from services.rollout.calls import Sampler
 from services.rollout.clients import SessionLost, SimulationClient, StepRefused
 from services.rollout.retry import Retry
-from services.rollout.speakers import Speakers, Unspoken, asked_digest
 from services.rollout.start import GroupStart
+from services.rollout.voices import Unspoken, Voices, asked_digest
 
 MOST_EFFECTS = 10_000
 """Calls, steps and forks of one sample. A harness that wants more does not end."""
@@ -38,9 +38,9 @@ class Episodes:
     """Plays the samples of groups. Make it inside the running loop."""
 
     def __init__(
-        self, simulation: SimulationClient, sampler: Sampler, retry: Retry, speakers: Speakers,
+        self, simulation: SimulationClient, sampler: Sampler, retry: Retry, voices: Voices,
     ) -> None:
-        self._simulation, self._sampler, self._retry, self._speakers = simulation, sampler, retry, speakers
+        self._simulation, self._sampler, self._retry, self._voices = simulation, sampler, retry, voices
 
     async def play(self, start: GroupStart, samples: Sequence[int] | None = None) -> list[Episode]:
         """Play samples of a group to their end; without `samples` those that its order names.
@@ -103,7 +103,7 @@ class Episodes:
         effects = [_onward(episode, play) for episode, play in zip(episodes, plays, strict=True)]
         first = effects[0]
         alike = isinstance(first, Ask) and first.given is None and all(one == first for one in effects[1:])
-        if not isinstance(first, Ask) or not alike or first.role in start.claim.order.speakers:
+        if not isinstance(first, Ask) or not alike or first.role in start.claim.order.voices:
             return effects
         prompt = await first_prompt(start, episodes[0].trunk, first)
         calls = await self._sampler.first_calls(prompt.request, [episode.index for episode in episodes])
@@ -154,7 +154,7 @@ class Episodes:
     async def _answer(self, episode: Episode, ask: Ask) -> Answer:
         """Return the answer of a call: the journaled one, or a new one. Raises Diverged when that asks otherwise."""
         branch = episode.branches[ask.seat.path]
-        if ask.role in episode.start.claim.order.speakers:
+        if ask.role in episode.start.claim.order.voices:
             return await self._words(episode, branch, ask)
         prompt = await prompt_of(episode, branch, ask)
         kept = episode.start.claim.journaled.get((episode.index, ask.number))
@@ -171,7 +171,7 @@ class Episodes:
         claim, said = episode.start.claim, messages_of(ask)
         kept = claim.journaled.get((episode.index, ask.number))
         if kept is None:
-            call = await self._speakers.call(claim, episode.index, ask, said, branch.place, branch.fresh)
+            call = await self._voices.call(claim, episode.index, ask, said, branch.place, branch.fresh)
         else:
             call, asks = kept.call, (branch.fresh, ask.role, asked_digest(said))
             if (kept.steps, call.role, call.sampling.get("asked")) != asks:

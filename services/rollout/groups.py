@@ -33,9 +33,9 @@ from services.rollout.clients import STATUSES, GradingClient, GroupAnswers, Simu
 from services.rollout.engines import Engines
 from services.rollout.episodes import Episodes
 from services.rollout.retry import Retry
-from services.rollout.speakers import Speakers
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import Tokenizers, Unreadable
+from services.rollout.voices import Voices
 from services.rollout.waves import Grades, WaveRecord
 
 EVENT_CHARACTERS = 1000
@@ -65,8 +65,8 @@ class Groups:
         self._simulation, self._grading = SimulationClient(settings), GradingClient(settings)
         self.engines = Engines(database, settings)
         journal = Journal(database)
-        self._speakers = Speakers(settings, database, journal, retry)
-        self._episodes = Episodes(self._simulation, Sampler(self.engines, journal, retry), retry, self._speakers)
+        self._voices = Voices(settings, database, journal, retry)
+        self._episodes = Episodes(self._simulation, Sampler(self.engines, journal, retry), retry, self._voices)
         self._teacher, self._waves = TeacherScorer(self.engines, retry), WaveRecord(database, retry)
 
     async def run(self, claim: Claim) -> GradedGroup:
@@ -109,7 +109,7 @@ class Groups:
         await self._simulation.forget(sessions)
 
     async def close(self) -> None:
-        for part in (self.engines, self._simulation, self._grading, self._speakers):
+        for part in (self.engines, self._simulation, self._grading, self._voices):
             await part.close()
 
     async def _collections(self, claim: Claim) -> dict[str, list[Kept]]:

@@ -11,7 +11,8 @@ from hone.algorithms.slots import BUILDERS, SlotError
 from hone.resolution.combinations import check
 from hone.resolution.roles import askable, reader, unasked
 from hone.spec.problems import Problem, found
-from hone.spec.run import BatchSpec, ContextsSpec, RolesSpec, RunSpec, StageSpec
+from hone.spec.roles import ContextsSpec, RolesSpec
+from hone.spec.run import BatchSpec, RunSpec, StageSpec
 
 
 @dataclass(frozen=True)

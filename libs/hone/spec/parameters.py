@@ -7,3 +7,8 @@ class Strict(BaseModel):
     """An object with known keys alone and finite numbers; its values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def is_none(value: object) -> bool:
+    """Return whether a field is left out of a spec's JSON: one that is newer than the specs of stored runs."""
+    return value is None

@@ -7,7 +7,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from hone.spec.model import ModelSpec
-from hone.spec.parameters import Strict
+from hone.spec.parameters import Strict, is_none
+from hone.spec.roles import ContextsSpec, RolesSpec
 from hone.text.rules import TextRules
 
 MOST = 2**31 - 1
@@ -97,18 +98,14 @@ class EvalSource(NamedSource):
         return self.environment is None and self.dataset is None
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class TaskSpec(TaskSource):
     """Tasks to train on: one source, or a mixture of several."""
 
     mixture: list[MixedSource] | None = Field(
-        None, max_length=64, exclude_if=_is_none, description="Sources, from one of which each group's task is drawn, "
+        None, max_length=64, exclude_if=is_none, description="Sources, from one of which each group's task is drawn, "
         "at random by seed and place; null: the task itself is the source.")
     temperature: float | None = Field(
-        None, gt=0, le=1e6, exclude_if=_is_none, description="Of a mixture without weights: a source with n rows has "
+        None, gt=0, le=1e6, exclude_if=is_none, description="Of a mixture without weights: a source with n rows has "
         "the share n^(1/temperature); 1 is proportional, more is flatter; null: 1.")
 
     @model_validator(mode="after")
@@ -139,7 +136,7 @@ class EvalSpec(Strict):
         None, description="Source of the held-out tasks; null: the training source, of which about one task in 16 is "
         "held out, and of a dataset at least one.")
     sources: list[EvalSource] | None = Field(
-        None, min_length=1, max_length=64, exclude_if=_is_none, description="Several sources of held-out tasks, each "
+        None, min_length=1, max_length=64, exclude_if=is_none, description="Several sources of held-out tasks, each "
         "with a score of its own; null: source, or else the task's own sources.")
 
 
@@ -188,94 +185,6 @@ class CriticSpec(Strict):
         description="The critic's own AdamW; its learning rate is constant.")
     clip: float = Field(
         0.5, gt=0, description="Largest change of a value during a step that lowers the loss, in units of reward.")
-
-
-class TeacherSpec(Strict):
-    """A frozen model that scores each token that the policy sampled."""
-
-    model: str = Field(
-        min_length=1, description="Name of a registered model, id of a version (ver_…), or id of a finished run "
-        "(run_…); it needs the policy's tokenizer.")
-    top_k: int = Field(
-        0, ge=0, le=64, description="Likeliest token ids of the teacher that are kept at each token; 0: none.")
-
-
-class AskedSpec(Strict):
-    """Who speaks for a role of an environment: a frozen model, or an endpoint."""
-
-    model: str | None = Field(
-        None, min_length=1, exclude_if=_is_none, description="Name of a registered model, id of a version (ver_…), or "
-        "id of a finished run (run_…); it uses its own tokenizer and chat template.")
-    endpoint: str | None = Field(
-        None, min_length=1, exclude_if=_is_none, description="Instead of a model: name of an endpoint with OpenAI's "
-        "chat completions, as `hone judges set` keeps it, or of a model as for a judge.")
-    max_tokens: int | None = Field(
-        None, ge=1, le=65_536, exclude_if=_is_none, description="Of an endpoint: most tokens of one answer; null: 512.")
-    temperature: float | None = Field(
-        None, ge=0, le=2, exclude_if=_is_none, description="Of an endpoint: its temperature; null: 0.7.")
-
-    @model_validator(mode="after")
-    def _one(self) -> "AskedSpec":
-        if (self.model is None) == (self.endpoint is None):
-            raise ValueError("expected either model or endpoint")
-        if self.endpoint is None and (self.max_tokens is not None or self.temperature is not None):
-            raise ValueError("expected max_tokens and temperature beside an endpoint alone: a model has the run's")
-        return self
-
-    @property
-    def named(self) -> str:
-        """Name of who speaks."""
-        return self.model or self.endpoint or ""
-
-    @property
-    def sampling(self) -> dict[str, float | int]:
-        """How an endpoint is asked."""
-        temperature = 0.7 if self.temperature is None else self.temperature
-        return {"max_tokens": self.max_tokens or 512, "temperature": temperature}
-
-
-class RolesSpec(Strict):
-    """Models of a run beside the one that it trains."""
-
-    teacher: TeacherSpec | None = Field(None, description="Teacher of a distillation method; null: none.")
-    asked: dict[str, AskedSpec] = Field(
-        default_factory=dict, description="Models that speak for roles of the environment, by the role's name (for "
-        "instance user); the policy speaks for every other role.")
-
-    @property
-    def models(self) -> dict[str, str]:
-        """Name of each role's model."""
-        teacher = {"teacher": self.teacher.model} if self.teacher else {}
-        return teacher | {role: one.model for role, one in self.asked.items() if one.model is not None}
-
-    @property
-    def endpoints(self) -> dict[str, str]:
-        """Name of the endpoint of each role that has one."""
-        return {role: one.endpoint for role, one in self.asked.items() if one.endpoint is not None}
-
-
-class ContextText(Strict):
-    """A text that the policy reads when it scores its own tokens, and does not read when it samples them."""
-
-    text: str = Field(
-        min_length=1, max_length=20_000, description="The text; {{ item.NAME }} is replaced by a field of the task's "
-        "item.")
-    match: str | None = Field(
-        None, min_length=1, max_length=200, description="The text is used only where the first prompt (at: task) or "
-        "the call's last message (at: step) contains this, in upper or lower case; null: everywhere.")
-    at: Literal["task", "step"] = Field(
-        "task", description="task: the text is in the system message of the whole episode; step: it is at the end of "
-        "the last message of each call that it matches, and of no other call.")
-
-
-class ContextsSpec(Strict):
-    """Other prompts under which the policy scores the run's completions, so that it is its own teacher."""
-
-    privileged: list[ContextText] = Field(
-        default_factory=list, max_length=256, description="Texts for the system message; all that match a task are "
-        "used, in this order.")
-    top_k: int = Field(
-        0, ge=0, le=64, description="Likeliest token ids under this prompt that are kept at each token; 0: none.")
 
 
 class AlgorithmSpec(Strict):
@@ -368,7 +277,7 @@ class RunSpec(Strict):
     grader: dict[str, Any] | None = Field(
         None, description="JSON of a grader, with its type; null: the environment's own.")
     judge_check: JudgeCheckSpec | None = Field(
-        None, exclude_if=_is_none, description="How the judge that the run's grader asks is measured before the first "
+        None, exclude_if=is_none, description="How the judge that the run's grader asks is measured before the first "
         "step and while the run trains; null: not at all.")
     harness: Slot | None = Field(
         None, description="Harness, which turns observations into prompts and completions into actions; null: the "

@@ -17,7 +17,7 @@ class Role(BaseModel):
     top_k: int = 0  # of a teacher: how many of its likeliest ids are stored at each token
 
 
-class Speaker(BaseModel):
+class Voice(BaseModel):
     """An endpoint that speaks for a role of the environment."""
 
     model_config = ConfigDict(frozen=True)
@@ -89,7 +89,7 @@ class Order(BaseModel):
     budget: Budget | None = None  # None: the number of samples is the spec's
     sampled: dict[str, float] | None = None  # what a manifest says of the task, by name; None: it was drawn without one
     roles: dict[str, Role] = {}  # by name; who is not named is the policy
-    speakers: dict[str, Speaker] = {}  # by the role that they speak for
+    voices: dict[str, Voice] = {}  # by the role that they speak for
     privileged: list[PrivilegedText] = []
     traceparent: str | None = None  # W3C trace context of the step that it was requested for
 

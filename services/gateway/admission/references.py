@@ -12,7 +12,8 @@ from hone.graders import specs, templates
 from hone.models.architecture import RATERS
 from hone.resolution.sources import Source
 from hone.spec.problems import Invalid, Problem, found
-from hone.spec.run import RunSpec, TaskSource, TeacherSpec
+from hone.spec.roles import TeacherSpec
+from hone.spec.run import RunSpec, TaskSource
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.text.files import FILES

@@ -9,7 +9,7 @@ from hone.harnesses.contract import collections
 from hone.resolution import sources
 from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
-from hone.trajectory.order import Order, PrivilegedText, Role, Speaker
+from hone.trajectory.order import Order, PrivilegedText, Role, Voice
 from services.learner.driver.budgets import Granted
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
@@ -39,7 +39,7 @@ def request_groups(
     trains = purpose == "train"
     texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
-    speakers = {role: Speaker(endpoint=name, **spec.roles.asked[role].sampling)
+    voices = {role: Voice(endpoint=name, **spec.roles.asked[role].sampling)
                 for role, name in spec.roles.endpoints.items()}
     pinned = _pinned(transaction, lease, of.values())
     harnesses = {name: one.harness or CHAT for name, one in of.items()}
@@ -51,7 +51,7 @@ def request_groups(
               harness_params={**harnesses[task.source].params, **(harness_params or {})},
               collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
               max_positions=max_positions, version_id=version_id, waves=own.waves, budget=own.budget,
-              sampled=None if task.sampled is None else dict(task.sampled), roles=roles, speakers=speakers,
+              sampled=None if task.sampled is None else dict(task.sampled), roles=roles, voices=voices,
               privileged=texts, traceparent=traceparent)
         for place, (task, own) in enumerate(zip(tasks, granted, strict=True))]
     return transaction.run(

@@ -158,7 +158,7 @@ def spoken_for(run: Run, judge: ScriptedJudge, settings: Settings, **terms: Any)
         connection.execute("INSERT INTO judges (tenant_id, name, url, model, secret, terms) VALUES "
                            "(%s, 'shop', %s, 'customer-1', 'key', %s)",
                            [run.tenant_id, judge.url, json.dumps({"attempts": 2, **terms})])
-    return {"speakers": {"user": {"endpoint": "shop", "max_tokens": 9, "temperature": 0.5}}}
+    return {"voices": {"user": {"endpoint": "shop", "max_tokens": 9, "temperature": 0.5}}}
 
 
 async def test_words_of_an_endpoint_are_not_asked_for_again(

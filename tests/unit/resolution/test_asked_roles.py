@@ -10,7 +10,7 @@ from hone.resolution import resolve
 from hone.resolution.stages import stages
 from hone.spec.files import as_json
 from hone.spec.problems import Invalid
-from hone.spec.run import AskedSpec, RolesSpec, TeacherSpec
+from hone.spec.roles import AskedSpec, RolesSpec, TeacherSpec
 
 
 class Shop(SortDigits):

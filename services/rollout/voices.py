@@ -24,7 +24,7 @@ class Unspoken(RuntimeError):
     """An endpoint gave no words for a role, after all its attempts. The sample is masked."""
 
 
-class Speakers:
+class Voices:
     """Asks endpoints. Make it inside the running loop, and close it at the end."""
 
     def __init__(self, settings: Settings, database: AsyncDatabase, journal: Journal, retry: Retry) -> None:
@@ -41,17 +41,17 @@ class Speakers:
 
         `place` is the number of earlier calls at the seat, and the number of the call before. `steps` are those since.
         """
-        speaker = claim.order.speakers[ask.role]
+        voice = claim.order.voices[ask.role]
         question = Question(
-            speaker.endpoint, said, speaker.max_tokens, speaker.temperature, seed=_seed(claim, sample, ask))
+            voice.endpoint, said, voice.max_tokens, voice.temperature, seed=_seed(claim, sample, ask))
         reply = await self._retry.until_answered(
-            claim, f"{ask.role} ({speaker.endpoint})", lambda: self._reply(claim, ask.role, question))
+            claim, f"{ask.role} ({voice.endpoint})", lambda: self._reply(claim, ask.role, question))
         index, parent = place
         call = Call(
             index=index, number=ask.number, parent=parent, kind=ask.kind, group_key=ask.group_key,
             turn=ask.seat.turns, role=ask.role, prompt_ids=[], completion_ids=[], logp_sample=[], train_mask=[],
             finish_reason="length" if reply.finish_reason == "length" else "stop", versions=[], text=reply.text,
-            sampling={**speaker.model_dump(), "asked": asked_digest(said)}, engine=reply.model)
+            sampling={**voice.model_dump(), "asked": asked_digest(said)}, engine=reply.model)
         await self._retry.until_answered(
             claim, "the database", lambda: self._journal.keep(claim, {sample: Finished(call, steps)}))
         return call
