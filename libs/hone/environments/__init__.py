@@ -3,6 +3,7 @@
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
 from hone.environments.even_digits import EvenDigits
+from hone.environments.hidden_shelf import HiddenShelf
 from hone.environments.household import Household
 from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
@@ -12,6 +13,7 @@ from hone.environments.sort_turns import SortTurns
 from hone.environments.sql_exploration import SqlExploration
 from hone.environments.sqlite import Sqlite
 from hone.environments.table_questions import TableQuestions
+from hone.environments.text_craft import TextCraft
 from hone.environments.textworld import TextWorld
 from hone.environments.verification import Verification
 
@@ -24,6 +26,8 @@ ENVIRONMENTS: dict[str, Environment] = {
     "phase_lock": PhaseLock(),
     "sql_exploration": SqlExploration(),
     "skill_points": SkillPoints(),
+    "hidden_shelf": HiddenShelf(),
+    "text_craft": TextCraft(),
     "household": Household(),
     "table_questions": TableQuestions(),
     "textworld": TextWorld(),
