@@ -8,12 +8,13 @@ and the retrieval by common words, are a reconstruction.
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from hone.environments.contract import Message
 from hone.harnesses.contract import HarnessParams
+from hone.harnesses.openings import asked, task
 from hone.harnesses.seat import Answer, Heard, Over, Seat
 from hone.harnesses.skill_library import Found, Skill, Syntax, distilled, library, retrieve
 from hone.harnesses.skill_utility import completed_order
@@ -87,7 +88,7 @@ class Library:
 
 
 async def _found(seat: Seat, params: LibraryParams) -> tuple[Answer, list[Found]]:
-    query = await seat.ask(_asked(seat, params.query), "query", tools=[])
+    query = await seat.ask(asked(seat, params.query), "query", tools=[])
     skills = library(seat.read(NAME), params.capacity)
     found = retrieve(spoken(query.text), skills, params.candidates, params.least, params.similarity_weight,
                      params.explore)
@@ -101,7 +102,7 @@ async def _chosen(seat: Seat, params: LibraryParams, found: Sequence[Found]) -> 
     if len(found) < 2:
         return found[0].skill if found else None
     listed = "\n".join(f"{place}. {one.skill.text}" for place, one in enumerate(found, 1))
-    answer = await seat.ask(_asked(seat, params.rerank, skills=listed), "rerank", tools=[])
+    answer = await seat.ask(asked(seat, params.rerank, skills=listed), "rerank", tools=[])
     named = [int(number) for number in re.findall(r"[0-9]{1,4}", spoken(answer.text))]
     order = completed_order(named, len(found))
     seat.note("order", order)
@@ -110,7 +111,7 @@ async def _chosen(seat: Seat, params: LibraryParams, found: Sequence[Found]) -> 
 
 async def _played(seat: Seat, params: LibraryParams, skill: Skill | None) -> list[str]:
     """Play to the end, and return what was done and heard."""
-    said: Heard | list[Message] = seat.opening if skill is None else _asked(seat, params.use, skill=skill.text)
+    said: Heard | list[Message] = seat.opening if skill is None else asked(seat, params.use, skill=skill.text)
     episode = list[str]()
     with suppress(Over):
         while not seat.over:
@@ -124,20 +125,9 @@ async def _distill(seat: Seat, params: LibraryParams, query: Answer, episode: Se
     """Ask for lessons at a fork, because the seat's own episode has ended; offer them after a success."""
     [after] = await seat.fork(1, before=query.number)
     done = "\n".join(episode)[-params.characters:]
-    asked = _asked(seat, params.distill, episode=done, outcome="succeeded" if success else "failed")
-    answer = await after.ask(asked, "distill", tools=[])
-    skill = distilled(spoken(answer.text), _task(seat), params.syntax, params.shortest)
+    lessons = asked(seat, params.distill, episode=done, outcome="succeeded" if success else "failed")
+    answer = await after.ask(lessons, "distill", tools=[])
+    skill = distilled(spoken(answer.text), task(seat), params.syntax, params.shortest)
     after.note("distilled", skill is not None)
     if skill is not None and success:
         after.offer(NAME, {"skill": skill})
-
-
-def _task(seat: Seat) -> str:
-    return "\n\n".join(content_text(one) for one in seat.opening if one["role"] != "system")
-
-
-def _asked(seat: Seat, template: str, **fields: Any) -> list[Message]:
-    """Return the environment's system messages and a template with the task and these fields in it."""
-    given = {"task": _task(seat), **fields}
-    text = re.sub(r"\{(\w+)\}", lambda name: str(given.get(name[1], name[0])), template)
-    return [*(one for one in seat.opening if one["role"] == "system"), {"role": "user", "content": text}]
