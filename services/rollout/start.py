@@ -83,7 +83,8 @@ class GroupStart:
     def begun(self, index: int) -> tuple[Seat, Coroutine[Any, Any, None]]:
         """Return a sample's first seat and its play."""
         key = f"{self.claim.order.seed}/{self.claim.order.request}/{index}"
-        seat = Seat(self.said, self.tools, self.heard, key, self.params.max_turns, collections=self.collections)
+        seat = Seat(self.said, self.tools, self.heard, key, self.params.max_turns, collections=self.collections,
+                    task=self.claim.order.task_hash)
         return seat, self._play(seat)
 
     async def _play(self, seat: Seat) -> None:

@@ -140,6 +140,7 @@ class Seat:
     ended: str = ""  # why the sample is over; empty: it goes on, unless `max_turns` is reached
     last: str | None = None  # number of the policy's last call, that before a fork included
     collections: Mapping[str, Sequence[Kept]] = field(default_factory=dict, repr=False)  # that the harness names
+    task: str = ""  # content hash of the sample's task; empty: nobody asks for a certain one
     rules: dict[str, dict[str, float]] = field(default_factory=dict)  # what this harness gave each call, by its number
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # facts of each call, by its number
     marks: dict[str, list[str]] = field(default_factory=dict)  # names of the spans that are whole calls, by its number
@@ -236,7 +237,7 @@ class Seat:
         (turns, last, facts), ended = (now, self.ended) if before is None else (self._before[before], "")
         number = self._number()
         children = [Seat(self.opening, self.tools, facts, self.key, self.max_turns, f"{number}.{place}",
-                         turns, ended, last, self.collections) for place in range(count)]
+                         turns, ended, last, self.collections, self.task) for place in range(count)]
         await self._alone(Fork(self, children, before))
         return children
 
