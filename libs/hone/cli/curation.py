@@ -1,7 +1,7 @@
 """`hone curate`: the structure of a run's rollouts, trajectories to imitate and tasks to train on."""
 
 import json as json_text
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,12 +30,16 @@ def curate(
     out: Annotated[Path | None, typer.Option(help="File for the manifest, one task a line, as JSON.")] = None,
     rows: Annotated[Path | None, typer.Option(help="File for a row of each selected trajectory, which `hone data add` "
                                               "takes for a supervised run or stage.")] = None,
+    forks: Annotated[list[str] | None, typer.Option(
+        metavar="KIND", help="Kind of calls of forks that rows have, too: phases of a harness, as explore and map of "
+        "map_then_act.")] = None,
 ) -> None:
     """Judge a run's tasks and trajectories by the graph of their rollouts: TopoCurate, a reconstruction."""
     with connection.client() as client:
         found = client.curation(run, first_step, last_step, groups, success, keep)
         saved = client.save_curation(run, first_step, last_step, groups, success) if save else None
-        made = demonstrations(found, lambda one: client.trajectory(run, one.group_id, one.index).calls) if rows else []
+        made = demonstrations(
+            found, lambda one: client.trajectory(run, one.group_id, one.index).calls, forks or ()) if rows else []
     if out is not None:
         out.write_text("".join(one.model_dump_json() + "\n" for one in found.tasks))
     if rows is not None:
@@ -49,20 +53,24 @@ def curate(
             f"spec by algorithm.sampler: {{name: topocurate, params: {{run: {run}}}}}")
 
 
-def demonstrations(found: Curation, calls_of: Callable[[CuratedTrajectory], Calls]) -> list[dict[str, Any]]:
+def demonstrations(
+    found: Curation, calls_of: Callable[[CuratedTrajectory], Calls], forks: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return a dataset row for each selected trajectory of a task whose text is known.
 
     A single answer is a prompt and a completion. Of any other trajectory the row has the exact ids of the policy's
-    calls, which `calls_of` reads, and its last answer as the completion.
+    calls, which `calls_of` reads, those of forks of the kinds `forks` included, and its last answer as the completion.
     """
     chosen = [(task.prompt, one) for task in found.tasks if task.prompt for one in task.trajectories if one.selected]
-    return [row for prompt, one in chosen if (row := _row(prompt, one, calls_of))]
+    return [row for prompt, one in chosen if (row := _row(prompt, one, calls_of, forks))]
 
 
-def _row(prompt: str, one: CuratedTrajectory, calls_of: Callable[[CuratedTrajectory], Calls]) -> dict[str, Any] | None:
+def _row(
+    prompt: str, one: CuratedTrajectory, calls_of: Callable[[CuratedTrajectory], Calls], forks: Collection[str]
+) -> dict[str, Any] | None:
     if one.completion:
         return {"prompt": prompt, "completion": one.completion}
-    calls = recorded.rows(calls_of(one))
+    calls = recorded.rows(calls_of(one), forks)
     last = next((call["text"] for call in reversed(calls) if call["text"]), "")
     return {"prompt": prompt, "completion": last, recorded.COLUMN: calls} if last else None
 

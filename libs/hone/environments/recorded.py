@@ -5,7 +5,7 @@ and completion of the call before; `prompt_ids`, the rest of its prompt; `comple
 model read in these; and `trained`, whether each is trained, where not all are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -32,11 +32,15 @@ class RecordedCall(Strict):
     trained: list[bool] | None = None
 
 
-def rows(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the policy's calls of a stored sample as a row's `recorded_calls`. Calls of forks are left out."""
+def rows(calls: Sequence[Mapping[str, Any]], forks: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return the policy's calls of a stored sample as a row's `recorded_calls`.
+
+    Calls of forks are left out, but those whose kind is one of `forks`: phases of the sample that were played there.
+    """
     made, before = list[dict[str, Any]](), list[int]()
     for call in calls:
-        if call["role"] != "policy" or "." in call.get("number", "") or not call["completion_ids"]:
+        forked = "." in call.get("number", "") and call.get("kind") not in forks
+        if call["role"] != "policy" or forked or not call["completion_ids"]:
             continue
         prompt, completion = list(call["prompt_ids"]), list(call["completion_ids"])
         kept = next((place for place, pair in enumerate(zip(before, prompt, strict=False)) if pair[0] != pair[1]),
