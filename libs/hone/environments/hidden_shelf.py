@@ -46,7 +46,7 @@ class HiddenShelf:
 
     summary = "A thing on one of N shelves: going there shows it; take it and put it on the table."
     params = HiddenShelfParams
-    harness = "chat"
+    harness = "map_then_act"
     columns: frozenset[str] | None = None
     asked_roles: frozenset[str] = frozenset()
     foreign = False

@@ -50,7 +50,7 @@ class TextCraft:
 
     summary = "Crafting from seeds, after TextCraft: get and craft things by recipes until the goal is made."
     params = TextCraftParams
-    harness = "chat"
+    harness = "map_then_act"
     columns: frozenset[str] | None = None
     asked_roles: frozenset[str] = frozenset()
     foreign = False

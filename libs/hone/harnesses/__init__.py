@@ -5,6 +5,7 @@ from hone.harnesses.contract import Harness
 from hone.harnesses.folding import Folding
 from hone.harnesses.heavy import Heavy
 from hone.harnesses.library import Library
+from hone.harnesses.map_then_act import MapThenAct
 from hone.harnesses.skills import Skills
 from hone.harnesses.sql_phases import SqlPhases
 from hone.harnesses.tool_loop import ToolLoop
@@ -15,6 +16,7 @@ HARNESSES: dict[str, Harness] = {
     "folding": Folding(),
     "heavy": Heavy(),
     "library": Library(),
+    "map_then_act": MapThenAct(),
     "skills": Skills(),
     "tool_loop": ToolLoop(),
     "sql_phases": SqlPhases(),

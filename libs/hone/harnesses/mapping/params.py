@@ -1,0 +1,97 @@
+"""Parameters of the harness `map_then_act`, and the texts that it asks. The texts are a reconstruction."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from hone.harnesses.contract import HarnessParams
+
+EXPLORE = """{knowledge}{task}
+
+Do not solve the task yet. First look around: you have {budget} actions that do not count. Find out where things are, \
+what can be done with them, and what fails. Answer with one action."""
+SIGNALS = "[step {step} of {budget}, new knowledge {know}, novelty {novelty}]"
+WRITE = """{knowledge}{task}
+
+You have looked around:
+{history}
+
+Write down a map of what you saw and the task needs, one fact a line, in these forms:
+<map>
+PLACE contains THING, THING
+PLACE connects PLACE
+THING affords VERB
+ACTION fails: REASON
+</map>"""
+EXECUTE = "{knowledge}{map}{task}"
+ANALYSE = """{knowledge}{task}
+
+Do not begin yet. List what is worth finding out about this environment: which actions there are, what they need, what \
+they change, what fails and why."""
+TRY = """{knowledge}{task}
+
+Find out these things while you try the task:
+{priorities}
+{reflections}
+Answer with one action."""
+REFLECT = """{task}
+
+This is what was done:
+{episode}
+
+The task was not solved. Why? Write what failed, and what to do instead."""
+DISTILL = """{knowledge}{task}
+
+This is what was done, round by round:
+{episode}
+
+Write down what holds in every task of this environment, not in this one alone, one statement a line:
+action: an action's form and its arguments
+rule: what an action needs, or what it changes
+error: what failed, and why"""
+
+
+class MapThenActParams(HarnessParams):
+    """How long and how the policy explores, what it is asked, and how knowledge of the environment is used."""
+
+    marked: ClassVar[frozenset[str]] = frozenset({"explore", "map"})
+
+    budget: int = Field(10, ge=0, le=500, description="B_map, most steps of exploration; 0: none, and no map. The "
+                        "paper has 10 in ALFWorld, 15 in TextCraft.")
+    window: int = Field(3, ge=1, le=100, description="w, last steps over which both signals are averaged; exploration "
+                        "never converges before.")
+    least_know: float = Field(0.1, ge=0, le=1, description="e_k: at most this mean of new knowledge, and")
+    least_novelty: float = Field(0.7, ge=0, le=1, description="e_n: at most this mean of novelty, end exploration.")
+    balance: float = Field(0.5, ge=0, le=1, description="b, weight of new knowledge against novelty in r_int.")
+    intrinsic: float = Field(0.0, ge=0, le=10, description="What each step of exploration is paid, times r_int; 0: "
+                             "nothing.")
+    reset: bool = Field(True, description="Explore in a copy of the environment, so that the task begins in its first "
+                        "state; false: in the environment itself, by harmless actions alone.")
+    harmless: list[str] = Field(
+        ["look", "examine", "open", "go", "inventory"], description="First words of actions that change nothing that "
+        "matters; others are refused while exploring without `reset`.")
+    append: bool = Field(True, description="Tell new facts that are seen while acting, beside the map.")
+    map_characters: int = Field(2048, ge=1, description="Most characters of the map; of a longer one the layout "
+                                "entries go first that have least to do with the task, rules never.")
+    knowledge: Literal["read", "build", "off"] = Field(
+        "read", description="Knowledge of the environment from the run's collection `knowledge`: read it; build it, in "
+        "episodes of its own; or neither.")
+    knowledge_characters: int = Field(4096, ge=1, description="Most characters of the knowledge that is read.")
+    rounds: int = Field(3, ge=1, le=16, description="Tries of a task from which knowledge is built.")
+    success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
+    explore: str = Field(EXPLORE, max_length=20_000, description="What exploration is asked: {task}, {knowledge}, "
+                         "{budget}.")
+    signals: str = Field(SIGNALS, max_length=2000, description="What follows each observation of exploration: {step}, "
+                         "{budget}, {know}, {novelty}; empty: nothing.")
+    write: str = Field(WRITE, max_length=20_000, description="What a map is asked: {task}, {knowledge}, {history}.")
+    execute: str = Field(EXECUTE, max_length=20_000, description="The task with knowledge or a map: {task}, "
+                         "{knowledge}, {map}. Without both it is the environment's own opening.")
+    analyse: str = Field(ANALYSE, max_length=20_000, description="What is asked before knowledge is built: {task}, "
+                         "{knowledge}.")
+    attempt: str = Field(TRY, max_length=20_000, description="What a try is asked: {task}, {knowledge}, {priorities}, "
+                         "{reflections}.")
+    reflect: str = Field(REFLECT, max_length=20_000, description="What is asked after a try that failed: {task}, "
+                         "{episode}.")
+    distill: str = Field(DISTILL, max_length=20_000, description="What knowledge is asked: {task}, {knowledge}, "
+                         "{episode}.")
+    characters: int = Field(8000, ge=1, description="Most characters of what was done that is shown; its end.")
