@@ -83,7 +83,7 @@ def shelves(params: HiddenShelfParams, seed: int) -> Shelves:
 
 
 @dataclass(frozen=True)
-class _State:
+class _ShelfState:
     at: str = ""  # the shelf or table; empty: none yet
     holds: bool = False
     delivered: bool = False
@@ -96,11 +96,11 @@ class HiddenShelfEpisode:
     """One thing on one shelf."""
 
     def __init__(self, world: Shelves, params: HiddenShelfParams) -> None:
-        self._world, self._params, self._state = world, params, _State()
+        self._world, self._params, self._state = world, params, _ShelfState()
         self._shelves, self._place, self._thing = list(world.names), world.place, world.thing
 
     def reset(self) -> Observation:
-        self._state = _State()
+        self._state = _ShelfState()
         commands = f"go to PLACE, look, take {self._thing}, put {self._thing} on {TABLE}"
         return self._seen(f"You see {', '.join([*self._shelves, TABLE])}. One shelf holds a {self._thing}.\n"
                           f"Commands: {commands}.\nYour task is to: put the {self._thing} on {TABLE}.\n")
@@ -120,7 +120,7 @@ class HiddenShelfEpisode:
         return asdict(self._state)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _State(**snapshot)
+        self._state = _ShelfState(**snapshot)
 
     def fork(self) -> "HiddenShelfEpisode":
         other = HiddenShelfEpisode(self._world, self._params)
@@ -144,7 +144,7 @@ class HiddenShelfEpisode:
         putting = [f"put {self._thing} on {TABLE}"] * (self._state.at == TABLE and self._state.holds)
         return [*going, "look", *taking, *putting]
 
-    def _after(self, command: str) -> tuple[_State, str]:
+    def _after(self, command: str) -> tuple[_ShelfState, str]:
         """Return the state after a command, before it is counted, and what is said of it."""
         state = self._state
         if command.startswith("go to ") and command in self._possible():
@@ -160,12 +160,12 @@ class HiddenShelfEpisode:
             return replace(state, holds=False, delivered=True), f"You put the {self._thing} on the {TABLE}."
         return state, NOTHING
 
-    def _counted(self, command: str) -> _State:
+    def _counted(self, command: str) -> _ShelfState:
         if self._params.free and (command == "look" or command.startswith("go to ")):
             return replace(self._state, looks=self._state.looks + 1)
         return replace(self._state, turns=self._state.turns + 1)
 
-    def _content(self, state: _State) -> str:
+    def _content(self, state: _ShelfState) -> str:
         there = state.at == self._place and not state.holds
         return f"On the {state.at}, you see {f'a {self._thing}' if there else 'nothing'}."
 

@@ -119,7 +119,7 @@ async def test_each_phase_reads_what_it_needs() -> None:
     assert "knowledge" not in shown(bare.calls[1]).partition("You have looked around")[2]
 
 
-async def test_new_facts_are_told_while_acting_unless_told_not_to() -> None:
+async def test_new_facts_are_shown_while_acting_unless_that_is_off() -> None:
     one = await played()
     assert noted(one, "seen")[:2] == [[f"{PLACE} connects table 1", "table 1 affords go to"]]
     assert "New in the map: " in shown(one.calls[-1])
@@ -148,7 +148,7 @@ async def test_exploration_converges_and_a_window_is_always_explored() -> None:
     assert kinds(short).count("explore") == 1
 
 
-async def test_success_is_told_with_exploration_counted_and_not() -> None:
+async def test_success_is_noted_with_exploration_counted_and_not() -> None:
     [end] = noted(await played(turns=7), "outcome")
     assert end == {"success": True, "charged": False, "explored": 4, "executed": 4, "invalid": 0}
     [lost] = noted(await played(Phases(execute=["take mug"])), "outcome")
