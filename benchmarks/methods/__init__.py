@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from benchmarks.methods.anchored_turns import GIGPO
 from benchmarks.methods.answers import SCOPE, SCOPE_TEACHER
+from benchmarks.methods.audiences import AUDIENCES
 from benchmarks.methods.bandits import CLIP_HIGHER, MASPO
 from benchmarks.methods.bits import RDPO
 from benchmarks.methods.budgeted_training import DYNAMO_TRAINING
@@ -23,6 +24,7 @@ from benchmarks.methods.reward_kinds import RDPO_BOUNDS
 from benchmarks.methods.skill_calls import SELSKILL
 from benchmarks.methods.skill_chains import SIRI
 from benchmarks.methods.skill_library import SKILL1
+from benchmarks.methods.strategies import STRATEGIES
 from benchmarks.methods.tables import PGPO
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -50,4 +52,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "experience": EXPERIENCE,
     "memocr": MEMOCR,
     "heavyskill": HEAVYSKILL,
+    "audiences": AUDIENCES,
+    "audience_strategies": STRATEGIES,
 }

@@ -37,3 +37,4 @@ class Experiment:
     run: Callable[[str, int], Outcome]  # variant, seed
     expects: tuple[Expectation, ...]
     seeds: int = 3
+    across: str = "batch"  # what the curve is over

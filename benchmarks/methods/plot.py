@@ -19,7 +19,7 @@ def draw(name: str, experiment: Experiment, found: Outcomes, target: Path) -> No
         line, = axes.plot(mean_curve(runs), label=variant)
         for run in runs:
             axes.plot(run.curve, color=line.get_color(), alpha=0.2, linewidth=0.8)
-    axes.set(title=name, xlabel="batch", ylabel=experiment.shown)
+    axes.set(title=name, xlabel=experiment.across, ylabel=experiment.shown)
     axes.legend()
     figure.savefig(target, format="svg", bbox_inches="tight", metadata={"Date": None})
     pyplot.close(figure)

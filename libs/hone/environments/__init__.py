@@ -5,6 +5,7 @@ from hone.environments.dataset import DatasetRows
 from hone.environments.even_digits import EvenDigits
 from hone.environments.hidden_shelf import HiddenShelf
 from hone.environments.household import Household
+from hone.environments.merchant_strategies import MerchantStrategies
 from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.skill_points import SkillPoints
@@ -29,6 +30,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "hidden_shelf": HiddenShelf(),
     "text_craft": TextCraft(),
     "household": Household(),
+    "merchant_strategies": MerchantStrategies(),
     "table_questions": TableQuestions(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),

@@ -20,9 +20,9 @@ from services.console.widgets.tables import RIGHT, Column
 _EVENTS, _MANY_EVENTS = 12, 500
 _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "bad_rows": "warn",
           "bad_references": "warn", "references_unchecked": "warn",
-          "truncated_samples": "warn", "few_samples": "warn", "long_rows": "warn", "equal_pairs": "warn",
-          "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good", "evaluated": "good",
-          "whole_answers": "good", "desired": "wait", "created": "off", "step": "busy"}
+          "truncated_samples": "warn", "few_samples": "warn", "reasoner_gap": "warn", "long_rows": "warn",
+          "equal_pairs": "warn", "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good",
+          "evaluated": "good", "whole_answers": "good", "desired": "wait", "created": "off", "step": "busy"}
 
 
 async def show(view: PageView, request: Request) -> None:

@@ -23,6 +23,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "sqlite": partial(make, "sqlite", {"rows": 6}, 7),
     "phase_lock": partial(make, "phase_lock", {}, 7),
     "table_questions": partial(make, "table_questions", {}, 7),
+    "merchant_strategies": partial(make, "merchant_strategies", {}, 7),
     "sql_exploration": partial(make, "sql_exploration", {"rows": 3}, 7),
     "skill_points": partial(make, "skill_points", {}, 7),
     "hidden_shelf": partial(make, "hidden_shelf", {}, 7),
@@ -36,6 +37,7 @@ RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",
                  "household", "textworld"}
+SCORES_ITSELF = SEVERAL_TURNS | {"merchant_strategies"}
 every_task = pytest.mark.parametrize("task", [*TASKS, "graded"], indirect=True)
 single_turn = pytest.mark.parametrize("task", [name for name in TASKS if name not in SEVERAL_TURNS], indirect=True)
 
@@ -104,9 +106,9 @@ def test_the_policy_is_not_shown_what_the_grader_sees(task: Task) -> None:
 def test_an_environment_that_scores_itself_shows_its_grader_that_score(task: Task) -> None:
     one = episode(task)
     seen = one.reset()
-    assert seen.item.get("verified") == one.verify() == (0.0 if task.environment in SEVERAL_TURNS else None)
+    assert seen.item.get("verified") == one.verify() == (0.0 if task.environment in SCORES_ITSELF else None)
     own = getattr(ENVIRONMENTS[task.environment], "grader", "environment")  # that other runs of it are resolved with
-    assert (seen.grader["type"] == own) == (task.environment in SEVERAL_TURNS)
+    assert (seen.grader["type"] == own) == (task.environment in SCORES_ITSELF)
 
 
 @every_task
@@ -216,7 +218,7 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
      "even_digits, sort_turns, sqlite, phase_lock, sql_exploration, skill_points, hidden_shelf, text_craft, "
-     "household, table_questions, textworld, dataset"),
+     "household, merchant_strategies, table_questions, textworld, dataset"),
     ("sort_turns", {"rules": {"rigth": 1}}, None, "params.rules.rigth.[key]: found 'rigth', expected 'length', 'compl"),
     ("sort_turns", {"rules": {"right": -1}}, None, "params.rules.right: found -1, expected greater than or equal to 0"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),

@@ -23,3 +23,8 @@ def test_the_score_of_the_environment_is_the_grade(score: float) -> None:
 def test_a_row_without_a_score_is_no_fact_about_the_policy(item: dict[str, Any]) -> None:
     result = judged(SPEC, item, "x")
     assert (result.status, result.score) == (Status.INVALID_SPEC, None)
+
+
+def test_numbers_that_the_environment_names_are_components() -> None:
+    item = {"verified": 1.0, "components": {"gap": 0.25, "": 1.0, "flag": True, "word": "x", "nan": float("nan")}}
+    assert judged(SPEC, item, "x").components == {"gap": 0.25}

@@ -62,7 +62,7 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
             ORDER BY m.step DESC LIMIT 1) latest) AS metrics,
        ARRAY(SELECT e.message FROM events e WHERE e.run_id = r.id
              AND e.kind IN ('bad_rows', 'bad_references', 'references_unchecked', 'long_rows', 'equal_pairs',
-                            'truncated_samples', 'few_samples')
+                            'truncated_samples', 'few_samples', 'reasoner_gap')
              AND NOT (e.kind = 'truncated_samples' AND EXISTS (
                 SELECT FROM events l WHERE l.run_id = e.run_id AND l.kind = 'whole_answers'
                     AND l.data ->> 'of' = e.data ->> 'of'))

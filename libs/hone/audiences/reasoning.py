@@ -1,0 +1,106 @@
+"""The reasoning branch: what a reasoner is asked about a persona, how its answer is read, and who is left out.
+
+The prompt is a reconstruction: arXiv 2604.15190 says that the reasoner reads policies and does not see the offline
+context and the habits of users.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from hone.audiences.anchoring import sigmoid
+from hone.audiences.columns import Features, Floats
+from hone.spec.parameters import Strict
+
+UNKNOWN = ("where the user is and what happens there, outside of the application",
+           "the user's habits: when and how often the user orders without comparing",
+           "what the user has seen at other merchants")
+"""What a reasoner is said not to know."""
+MOST_DROPPED = 0.2
+"""Share of personas without a readable answer above which a group has no reasoned rate."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reasoner is asked: how likely a persona is to reach each step."""
+
+    features: Features
+    policies: tuple[str, ...]
+    steps: tuple[str, ...]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The question as messages of a chat."""
+        said = {part: dict(known) for part, known in self.features.items()}
+        lines = ["What users did in the past:", *(f"- {text}" for text in self.policies or ("nothing is recorded",)),
+                 "Not known:", *(f"- {text}" for text in UNKNOWN),
+                 f"What is known, as JSON: {json.dumps(said, sort_keys=True)}",
+                 f"Answer with a JSON object alone: a probability from 0 to 1 for each of {', '.join(self.steps)}."]
+        return [{"role": "system", "content": "You estimate how one user of an application reacts to what a merchant "
+                                              "offers. Users act by habit more often than they reason."},
+                {"role": "user", "content": "\n".join(lines)}]
+
+
+class Reasoner(Protocol):
+    """Answers questions about personas in words, JSON at best. What it says is not trusted."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[str]:
+        """Return one text for each question. Raises what its model's outage raises: no answer is made up."""
+
+
+class Formula(Strict):
+    """A stand-in for a model, for tests and demonstrations: sigmoid(intercept + weights x numbers) for each step."""
+
+    intercept: float = 0.0
+    weights: dict[str, float] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FormulaReasoner:
+    """Answers by a formula for each step. It reads no policy."""
+
+    formulas: Mapping[str, Formula]
+
+    async def answer(self, questions: Sequence[Question]) -> list[str]:
+        return [json.dumps({step: self._chance(step, one.features) for step in one.steps}) for one in questions]
+
+    def _chance(self, step: str, features: Features) -> float:
+        formula = self.formulas[step]
+        terms = [weight * float(features[part][name]) for field, weight in formula.weights.items()
+                 for part, _, name in [field.partition(".")]]
+        return float(sigmoid(np.array(formula.intercept + sum(terms))))
+
+
+def read(text: str, steps: Sequence[str]) -> list[float] | None:
+    """Return the probability of each step that an answer gives; None where it is no JSON or lacks a step."""
+    try:
+        said: Any = json.loads(text[text.index("{"):text.rindex("}") + 1])
+    except (ValueError, RecursionError):
+        return None
+    values = [said.get(step) for step in steps]
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) and 0 <= one <= 1
+               for one in values):
+        return None
+    return [float(one) for one in values]
+
+
+async def ask(reasoner: Reasoner, questions: Sequence[Question]) -> Floats:
+    """Return the probabilities [S, K] of S questions, all of the same K steps. An answer that cannot be read is asked
+    for once more; NaN: it could not be read then either.
+    """
+    answers = await _readable(reasoner, questions)
+    if unread := [place for place, found in enumerate(answers) if found is None]:
+        for place, found in zip(unread, await _readable(reasoner, [questions[one] for one in unread]), strict=True):
+            answers[place] = found
+    steps = len(questions[0].steps)
+    return np.array([found if found is not None else [math.nan] * steps for found in answers], np.float64)
+
+
+async def _readable(reasoner: Reasoner, questions: Sequence[Question]) -> list[list[float] | None]:
+    texts = await reasoner.answer(questions)
+    return [read(text, one.steps) for text, one in zip(texts, questions, strict=True)]
