@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hone.graders.cell_classes import ColumnClass, Similarity, hard_equal, is_fraction, plain_key, semantic_equal
+from hone.environments.cell_classes import ColumnClass, Similarity, hard_equal, is_fraction, plain_key, semantic_equal
 from hone.graders.stored_tables import StoredRow, StoredTable
 
 _MOST_MATCHED = 200

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hone.graders.cell_classes import hard_equal
+from hone.environments.cell_classes import hard_equal
 from hone.graders.contract import InvalidSpec
 from hone.graders.stored_tables import NoTables, StoredTable, Tables, from_json
 from hone.spec.parameters import Strict

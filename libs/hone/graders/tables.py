@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from hone.environments.cell_classes import ColumnClass, Similarity, hard_equal, semantic_equal
 from hone.environments.sql_tables import TooManyRows
-from hone.graders.cell_classes import ColumnClass, Similarity, hard_equal, semantic_equal
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Names, Result, Status, Tools
 from hone.graders.sample import Reads, Sample
 from hone.graders.state import MISSING, Path, at_path

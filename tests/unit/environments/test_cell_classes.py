@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hone.graders.cell_classes import hard_equal, semantic_equal
+from hone.environments.cell_classes import hard_equal, semantic_equal
 
 
 @pytest.mark.parametrize(("found", "expected", "equal"), [
