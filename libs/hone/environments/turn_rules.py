@@ -7,13 +7,9 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
-Turn: TypeAlias = Sequence[Hashable]
+from hone.users.profile import ADMISSIONS
 
-ADMISSIONS = (
-    r"\bi(?:'m| am) (?:just |only )?an? (?:\w+ )?(?:ai|bot|chatbot|robot|machine|language model|virtual assistant)\b",
-    r"\bas an? (?:ai|bot|language model)\b",
-)
-"""Patterns of texts that admit to be a machine, in upper or lower case."""
+Turn: TypeAlias = Sequence[Hashable]
 
 _HARMLESS = 0.3
 

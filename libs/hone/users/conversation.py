@@ -1,0 +1,131 @@
+"""One user's conversation with an agent: heard texts go in, words come out, or a prompt for a model that finds them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from hone.users import prompts, script
+from hone.users.checks import fault
+from hone.users.profile import Profile
+from hone.users.prompts import STOP, Messages
+from hone.users.reactions import Cue, UserState, begun, hear
+
+Speech = Literal["scripted", "model"]
+"""Who finds the words: templates by seed, or a model."""
+
+
+class Unfaithful(Exception):
+    """A model contradicted the user's state more often than it may. The message says how, last."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A user's answer: its words, or a prompt for a model whose words `answer` takes."""
+
+    words: str = ""
+    prompt: Messages | None = None  # None: the words are said
+    ended: str = ""  # why the user leaves with these words; empty: it stays
+
+
+@dataclass(frozen=True)
+class _Talk:
+    user: UserState
+    spoken: tuple[str, ...]  # the user's and the agent's texts in turn, the user's first
+    cue: Cue | None = None  # that a model has yet to find words for
+    refused: tuple[tuple[str, str], ...] = ()  # words for this cue, and why they were refused
+
+
+class Conversation:
+    """A user in conversation. Equal profiles, seeds and texts give equal replies, where the words are scripted."""
+
+    def __init__(
+        self, profile: Profile, seed: int, speech: Speech = "scripted", most_retries: int = 2,
+        guidelines: Sequence[str] = (),
+    ) -> None:
+        """Begin. `most_retries`: how often a model is asked again for one text. `guidelines` are added to its prompt.
+        """
+        self._profile, self._seed, self._speech = profile, seed, speech
+        self._most_retries, self._guidelines = most_retries, tuple(guidelines)
+        self._talk = _Talk(begun(profile), (script.opening(profile),))
+
+    @property
+    def opening(self) -> str:
+        """The first words. They are scripted, also where a model finds the others."""
+        return self._talk.spoken[0]
+
+    @property
+    def user(self) -> UserState:
+        """The user's state."""
+        return self._talk.user
+
+    @property
+    def cue(self) -> Cue | None:
+        """What a model has yet to find words for; None: nothing."""
+        return self._talk.cue
+
+    @property
+    def ended(self) -> str:
+        """Why the user left; empty while it stays, or has yet to say its last words."""
+        return "" if self._talk.cue else self._talk.user.ended
+
+    def hear(self, text: str, reached: bool | None = None) -> Reply:
+        """Take a text of the agent. `reached` is whether the goal is, where the profile does not decide.
+
+        Raises UserGone, and ValueError while words are awaited.
+        """
+        if self._talk.cue is not None:
+            raise ValueError("hear: found a text of the agent, expected the words of the user that were asked for")
+        user, cue = hear(self._profile, self._talk.user, text, self._seed, reached)
+        self._talk = replace(self._talk, user=user, spoken=(*self._talk.spoken, text), cue=cue)
+        if self._speech == "model":
+            return self._asked()
+        return self._said(script.words(self._profile, user, cue, self._seed))
+
+    def answer(self, words: str) -> Reply:
+        """Take the words of a model; those that contradict the state are asked for again, with the reason.
+
+        Raises Unfaithful, and ValueError where no words are awaited.
+        """
+        talk = self._talk
+        if talk.cue is None:
+            raise ValueError("answer: found words of the user, expected a text of the agent")
+        wrong = fault(self._profile, talk.user, talk.cue, words)
+        if wrong is None:
+            return self._said(words.replace(STOP, "").strip())
+        if len(talk.refused) >= self._most_retries:
+            raise Unfaithful(f"the user's model contradicted the user {len(talk.refused) + 1} times: {wrong.reason}")
+        self._talk = replace(talk, refused=(*talk.refused, (words, wrong.reason)))
+        return self._asked()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the state as JSON."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self._talk)))
+        return found
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go to the state of a snapshot of the same user. Raises KeyError and TypeError for another value."""
+        cue = snapshot["cue"]
+        self._talk = _Talk(
+            UserState(**_tuples(snapshot["user"])), tuple(snapshot["spoken"]), Cue(**_tuples(cue)) if cue else None,
+            tuple((words, reason) for words, reason in snapshot["refused"]))
+
+    def fork(self) -> "Conversation":
+        """Return an independent conversation in the same state."""
+        other = Conversation(self._profile, self._seed, self._speech, self._most_retries, self._guidelines)
+        other._talk = self._talk
+        return other
+
+    def _asked(self) -> Reply:
+        talk = self._talk
+        assert talk.cue is not None
+        return Reply(prompt=prompts.messages(
+            self._profile, talk.user, talk.cue, talk.spoken, talk.refused, self._guidelines))
+
+    def _said(self, words: str) -> Reply:
+        self._talk = replace(self._talk, spoken=(*self._talk.spoken, words), cue=None, refused=())
+        return Reply(words, ended=self._talk.user.ended)
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
