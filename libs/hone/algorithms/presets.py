@@ -74,11 +74,9 @@ _ASKED: Mapping[str, str] = {
 }
 """Inputs that a method may need and a spec has to provide, by the names of `Params.needs`, as users read them."""
 
-_DIALOGUES = "users who are simulated, whose rules and outcomes its paper compares"
 LACKS: Mapping[str, str] = {
     "internalization": "lessons that are extracted from rollouts and chosen by a model, and rollouts that read them "
                        "and are trained without them: it imitates the rows that it is given",
-    "hian": _DIALOGUES, "duca": _DIALOGUES,
     "sdar": "skills that are written and retrieved: the spec gives its texts",
     "skill1": "an encoder, so that skills are found by common words, and an episode of the other outcome that is read "
               "beside the distilled one; evaluations distil, too",

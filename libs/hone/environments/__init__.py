@@ -2,6 +2,7 @@
 
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
+from hone.environments.dialogue import Dialogue
 from hone.environments.even_digits import EvenDigits
 from hone.environments.hidden_shelf import HiddenShelf
 from hone.environments.household import Household
@@ -33,6 +34,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "merchant_strategies": MerchantStrategies(),
     "table_questions": TableQuestions(),
     "textworld": TextWorld(),
+    "dialogue": Dialogue(),
     "dataset": DatasetRows(),
     "verification": Verification(),
 }

@@ -2,6 +2,7 @@
 
 from hone.harnesses.chat import Chat
 from hone.harnesses.contract import Harness
+from hone.harnesses.dialogue import Dialogue
 from hone.harnesses.folding import Folding
 from hone.harnesses.heavy import Heavy
 from hone.harnesses.library import Library
@@ -13,6 +14,7 @@ from hone.harnesses.verified_vote import VerifiedVote
 
 HARNESSES: dict[str, Harness] = {
     "chat": Chat(),
+    "dialogue": Dialogue(),
     "folding": Folding(),
     "heavy": Heavy(),
     "library": Library(),

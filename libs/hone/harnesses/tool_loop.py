@@ -69,17 +69,18 @@ def actions(params: ToolLoopParams, text: str, tools: Tools) -> list[str]:
 def _opening(params: ToolLoopParams, seat: Seat) -> list[Message]:
     if params.describe is not True:
         return seat.opening
-    return [{"role": "system", "content": _instructions(params, seat.tools)}, *seat.opening]
+    return [{"role": "system", "content": explained(params, seat.tools, "is final")}, *seat.opening]
 
 
-def _instructions(params: ToolLoopParams, tools: Tools) -> str:
+def explained(params: ToolLoopParams, tools: Tools, other: str) -> str:
+    """Return what explains the tools to the policy. `other` is what an answer without a call means."""
     if params.syntax == "line":
         names = "\n".join(f"{name}: <{argument}>" for name, argument in _single(tools).items())
-        return f"You may call a tool by a line of this form:\n{names}\nAny other answer is final."
+        return f"You may call a tool by a line of this form:\n{names}\nAny other answer {other}."
     listed = "\n".join(json.dumps(tool) for tool in tools)
     return ("You may call tools. They are described by these JSON schemas:\n<tools>\n" + listed + "\n</tools>\n"
             'Call one with a JSON object in tags:\n<tool_call>\n{"name": <name>, "arguments": <object>}\n</tool_call>\n'
-            "An answer without a call is final.")
+            f"An answer without a call {other}.")
 
 
 def _single(tools: Tools) -> dict[str, str]:

@@ -19,7 +19,8 @@ BASE, DATASET = "my-base", "my-rows"
 _ENVIRONMENT = "sort_digits"
 _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}),
-    **{preset: ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}) for preset in ("hian", "duca")},
+    **{preset: ("dialogue", {"domain": "sales", "rules": {"repetition": 1.0, "compliance": 1.0, "identity": 1.0}})
+       for preset in ("hian", "duca")},
     "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}), "pgpo": ("table_questions", {}),
     "selskill": ("skill_points", {}), "skill1": ("phase_lock", {}),
 }

@@ -21,7 +21,7 @@ from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
 from services.rollout import start
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from services.rollout.clients import SessionLost
+from services.rollout.clients import SessionLost, StepRefused
 from services.rollout.episodes import Episodes
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import RoleTokenizers, Unreadable
@@ -67,6 +67,8 @@ class Local:
         response = await self._servicer.StepBatch(simulation_pb2.StepBatchRequest(steps=[request]), UNNAMED)
         if response.outcomes[0].HasField("lost"):
             raise SessionLost
+        if response.outcomes[0].HasField("refused"):
+            raise StepRefused(response.outcomes[0].refused)
         return response.outcomes[0].taken
 
     async def fork(self, session: simulation_pb2.Session) -> simulation_pb2.Session:

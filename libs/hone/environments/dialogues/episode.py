@@ -1,0 +1,176 @@
+"""One dialogue: the agent's texts go to the user, its calls to the tools; the user decides when it is over."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hone.environments import turn_rules
+from hone.environments.contract import Ask, EpisodeFailed, EpisodeOver, Message, Observation, Row, Transition
+from hone.environments.dialogues import measures
+from hone.environments.dialogues.measures import Tokens
+from hone.environments.dialogues.scenario import DialogueDomain, Scenario, Store, as_expected
+from hone.environments.hashing import digest
+from hone.environments.tools import ToolError, tool_call, use
+from hone.users.conversation import Conversation, Reply, Unfaithful
+from hone.users.profile import found
+
+USER = "user"
+"""The role that a dialogue asks."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a dialogue is held and graded."""
+
+    seed: int
+    turns: int  # most answers of the agent: texts and calls
+    weights: Mapping[str, float]  # of rules that grade turns
+    longest: int  # most tokens of a text
+    tokens: Tokens
+    shows_policy: bool
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the agent did so far."""
+
+    turns: int = 0
+    texts: tuple[str, ...] = ()
+    scores: tuple[Mapping[str, float], ...] = ()  # of each text, by rule
+
+
+class DialogueEpisode:
+    """One dialogue. Its user is a conversation, its world a store."""
+
+    def __init__(self, scenario: Scenario, domain: DialogueDomain, conversation: Conversation, terms: Terms) -> None:
+        self._scenario, self._domain, self._terms = scenario, domain, terms
+        self._fresh, self._user, self._store = conversation, conversation.fork(), Store(scenario.tables)
+        self._tools, self._said = domain.tools(self._store), _Said()
+
+    def reset(self) -> Observation:
+        self._user, self._store.tables, self._said = self._fresh.fork(), self._scenario.tables, _Said()
+        return self._seen(self.opening())
+
+    def opening(self) -> list[Message]:
+        """Return the policy that the agent has to keep to, and the user's first words."""
+        shown = self._terms.shows_policy and self._scenario.policy
+        head = [{"role": "system", "content": self._scenario.policy + "\n"}] if shown else []
+        return [*head, _spoken(self._fresh.opening)]
+
+    def step(self, action: str) -> Transition:
+        if self._over():
+            raise EpisodeOver("the user has left, or the turns are used up")
+        if self._user.cue is not None:
+            return self._answered(action)
+        self._said = replace(self._said, turns=self._said.turns + 1)
+        return self._used(action) if tool_call(action) else self._heard(action.strip())
+
+    def snapshot(self) -> dict[str, Any]:
+        said = self._said
+        return {"user": self._user.snapshot(), "tables": self._store.tables, "turns": said.turns,
+                "texts": [*said.texts], "scores": [dict(one) for one in said.scores]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._user.restore(snapshot["user"])
+        self._store.tables = snapshot["tables"]
+        self._said = _Said(snapshot["turns"], tuple(snapshot["texts"]), tuple(snapshot["scores"]))
+
+    def fork(self) -> "DialogueEpisode":
+        other = DialogueEpisode(self._scenario, self._domain, self._fresh, self._terms)
+        other._user, other._store.tables, other._said = self._user.fork(), self._store.tables, self._said
+        return other
+
+    def state_hash(self) -> str:
+        return digest({**self.snapshot(), "profile": self._scenario.profile.model_dump(), "seed": self._terms.seed})
+
+    def verify(self) -> float | None:
+        """Return 1 where the database is as expected and everything was communicated, else 0.
+
+        Where the scenario expects nothing of them, whether the user's goal is reached.
+        """
+        figures = self._figures()
+        return figures["state"] * figures["communication"] if self._has_outcome else figures["goal"]
+
+    def solution(self) -> list[str]:
+        """Return actions that score 1 with a scripted user; [] where none are known."""
+        return [*self._scenario.gold]
+
+    @property
+    def _has_outcome(self) -> bool:
+        return self._scenario.expected is not None or bool(self._scenario.communicate)
+
+    def _used(self, action: str) -> Transition:
+        """Carry out a tool call. Whoever wraps the tools, for example with noise, does it at `use`."""
+        call, before = tool_call(action), self._store.tables
+        assert call is not None
+        try:
+            text, valid = use(self._tools, call), True
+        except ToolError as error:
+            text, valid = f"error: {error}", False
+        return self._taken([{"role": "tool", "content": text + "\n"}], valid, {}, self._store.tables != before)
+
+    def _heard(self, text: str) -> Transition:
+        terms, noticed = self._terms, self._user.user.noticed
+        reply = self._user.hear(text)
+        texts = (*self._said.texts, text)
+        given = measures.scores(
+            texts, self._user.user.noticed and not noticed, self._domain.forbidden, terms.longest, terms.tokens)
+        scores = {rule: given[rule] for rule in terms.weights}
+        self._said = replace(self._said, texts=texts, scores=(*self._said.scores, scores))
+        return self._replied(reply, bool(text), scores)
+
+    def _answered(self, words: str) -> Transition:
+        """Take the words of the model that speaks for the user. Raises EpisodeFailed."""
+        try:
+            reply = self._user.answer(words)
+        except Unfaithful as error:
+            raise EpisodeFailed(str(error)) from error
+        return self._replied(reply, reply.prompt is None, {})
+
+    def _replied(self, reply: Reply, valid: bool, scores: Mapping[str, float]) -> Transition:
+        if reply.prompt is not None:
+            return self._taken([], valid, scores, True, Ask(USER, [*reply.prompt]))
+        return self._taken([_spoken(reply.words)], valid, scores, True)
+
+    def _taken(
+        self, said: list[Message], valid: bool, scores: Mapping[str, float], effect: bool, ask: Ask | None = None
+    ) -> Transition:
+        rules = {rule: scores.get(rule, 0.0) for rule in self._terms.weights}
+        seen = replace(self._seen(said), ask=ask)
+        return Transition(seen, self._over(), valid, self._paid(rules), effect, rules)
+
+    def _paid(self, rules: Mapping[str, float]) -> float | None:
+        if not rules:
+            return None
+        [paid] = turn_rules.turn_rewards({rule: [score] for rule, score in rules.items()}, {**self._terms.weights})
+        return paid
+
+    def _over(self) -> bool:
+        return self._user.cue is None and (bool(self._user.ended) or self._said.turns >= self._terms.turns)
+
+    def _figures(self) -> dict[str, float]:
+        scenario, texts = self._scenario, self._said.texts
+        reached = float(self._user.user.ended == "goal")
+        state = scenario.expected is None or as_expected(self._store.tables, scenario.expected, self._domain.classes)
+        return {
+            "goal": reached, "conversion": reached, "state": float(state),
+            "communication": float(all(any(found(one, text) for text in texts) for one in scenario.communicate)),
+            "repetition": measures.repetition(texts, self._terms.tokens), "identity": float(self._user.user.noticed)}
+
+    def _seen(self, said: list[Message]) -> Observation:
+        tools = [tool.described(name) for name, tool in self._tools.items()]
+        return Observation(
+            said, self._item(), {"type": "environment"}, self._terms.turns - self._said.turns, self.state_hash(),
+            tools or None)
+
+    def _item(self) -> Row:
+        figures, profile = self._figures(), self._scenario.profile
+        return {
+            **self._scenario.facts, "persona": profile.id, "simulator_seed": self._terms.seed,
+            "reason": self._user.ended or ("max_turns" if self._over() else ""),
+            "turn_rules": [dict(one) for one in self._said.scores],
+            "components": {name: figures[name] for name in self._domain.figures}, "verified": self.verify()}
+
+
+def _spoken(words: str) -> Message:
+    return {"role": "user", "content": words + "\n"}

@@ -1,0 +1,84 @@
+"""Rows of a dataset as scenarios: `goal` and `knowledge`, and perhaps a profile, a policy and a database."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hone.environments.contract import Row, WrongParams, expectation
+from hone.environments.dialogues.scenario import DialogueDomain, Scenario, Store, Tables
+from hone.users import profile as profiles
+
+_OWN = ("goal", "knowledge")
+_PHRASES = TypeAdapter(list[profiles.Phrases])
+
+
+def scenario(item: Row, domain: DialogueDomain) -> Scenario:
+    """Return the scenario of a row. Raises WrongParams with the path of the field in the row.
+
+    `expected` holds the rows of the database that are other ones at the end: cells of a row by its key, by table.
+    """
+    tables = _tables(item.get("database", {}), "item.database")
+    _check_columns(tables, domain)
+    store = Store(tables)
+    for table, rows in _tables(item.get("expected", {}), "item.expected").items():
+        for key, cells in rows.items():
+            store.write(table, key, **cells)
+    return Scenario(
+        _profile(item), _text(item.get("policy", domain.policy), "item.policy"), tables,
+        store.tables if "expected" in item or tables else None,
+        tuple(_phrases(item.get("communicate", []))))
+
+
+def _profile(item: Row) -> profiles.Profile:
+    given = item.get("profile", {})
+    if not isinstance(given, dict):
+        raise WrongParams("item.profile", given, "an object")
+    if doubled := sorted(given.keys() & set(_OWN)):
+        raise WrongParams(f"item.profile.{doubled[0]}", given[doubled[0]], f"nothing: the row has {doubled[0]} itself")
+    own = {name: item[name] for name in _OWN if name in item}
+    if isinstance(own.get("goal"), str):
+        own["goal"] = {"text": own["goal"]}
+    try:
+        return profiles.profile({**given, **own})
+    except profiles.WrongProfile as error:
+        part = error.field.partition(".")[0]
+        path = error.field if part in _OWN else f"profile.{error.field}"
+        raise WrongParams(f"item.{path.removesuffix('.profile')}", error.found, error.expected) from error
+
+
+def _tables(value: Any, field: str) -> Tables:
+    if not isinstance(value, dict):
+        raise WrongParams(field, value, "tables by name: rows by their key")
+    for table, rows in value.items():
+        if not isinstance(rows, dict):
+            raise WrongParams(f"{field}.{table}", rows, "rows by their key")
+        for key, row in rows.items():
+            if not isinstance(row, dict):
+                raise WrongParams(f"{field}.{table}.{key}", row, "an object with the row's cells")
+    tables: Mapping[str, Any] = value
+    return tables
+
+
+def _check_columns(tables: Tables, domain: DialogueDomain) -> None:
+    for table, rows in tables.items():
+        for key, row in rows.items():
+            for column, kind in domain.columns.get(table, {}).items():
+                if isinstance(row.get(column), bool) or not isinstance(row.get(column), kind):
+                    wanted = kind.__name__ if isinstance(kind, type) else str(kind)
+                    raise WrongParams(f"item.database.{table}.{key}.{column}", row.get(column), f"a value of {wanted}")
+
+
+def _phrases(value: Any) -> list[str]:
+    try:
+        return _PHRASES.validate_python(value, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(map(str, ("item.communicate", *first["loc"])))
+        raise WrongParams(path, first["input"], expectation(first)) from error
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise WrongParams(field, value, "a text")
+    return value
