@@ -94,7 +94,8 @@ def task_message(task: Origin) -> trajectory_pb2.Task:
     """Return a task as a protocol message."""
     return trajectory_pb2.Task(
         environment=task.environment, params_json=json.dumps(task.params or {}), seed=task.seed,
-        item_json="" if task.item is None else json.dumps(task.item))
+        item_json="" if task.item is None else json.dumps(task.item),
+        noise_json=json.dumps(task.noise) if task.noise else "")
 
 
 @contextmanager

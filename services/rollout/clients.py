@@ -159,7 +159,8 @@ def _task(claim: Claim) -> trajectory_pb2.Task:
     task, item = claim.order.task, claim.order.task.get("item")
     return trajectory_pb2.Task(
         environment=task["environment"], params_json=json.dumps(task.get("params") or {}), seed=task["seed"],
-        item_json="" if item is None else json.dumps(item), content_hash=claim.order.task_hash)
+        item_json="" if item is None else json.dumps(item), content_hash=claim.order.task_hash,
+        noise_json=json.dumps(task["noise"]) if task.get("noise") else "")
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ def _world(
     task: Mapping[str, Any], before: simulation_pb2.SnapshotResponse, after: simulation_pb2.SnapshotResponse
 ) -> str:
     """Return the two states as graders get them; the task recreates the environment."""
-    recreates = json.dumps({name: task.get(name) for name in ("environment", "params", "seed", "item")})
+    recreates = json.dumps({name: task.get(name) for name in ("environment", "params", "seed", "item", "noise")})
     return (f'{{"before": {before.state_json}, "after": {after.state_json}, "task": {recreates}, '
             f'"state_hash": "{after.state_hash}"}}')
 

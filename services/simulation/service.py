@@ -304,7 +304,7 @@ def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
     """Return the result of a step as a protocol message."""
     return simulation_pb2.StepResponse(
         observation=observation_message(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward,
-        effect=taken.effect, rules=taken.rules)
+        effect=taken.effect, rules=taken.rules, injection_json=canonical(taken.injection) if taken.injection else "")
 
 
 def _names(names: list[str] | None) -> simulation_pb2.Names | None:

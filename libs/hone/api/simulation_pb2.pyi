@@ -100,7 +100,7 @@ class StepRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., action: _Optional[str] = ...) -> None: ...
 
 class StepResponse(_message.Message):
-    __slots__ = ("observation", "done", "valid", "reward", "effect", "rules")
+    __slots__ = ("observation", "done", "valid", "reward", "effect", "rules", "injection_json")
     class RulesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -114,13 +114,15 @@ class StepResponse(_message.Message):
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
+    INJECTION_JSON_FIELD_NUMBER: _ClassVar[int]
     observation: Observation
     done: bool
     valid: bool
     reward: float
     effect: bool
     rules: _containers.ScalarMap[str, float]
-    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ..., rules: _Optional[_Mapping[str, float]] = ...) -> None: ...
+    injection_json: str
+    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ..., rules: _Optional[_Mapping[str, float]] = ..., injection_json: _Optional[str] = ...) -> None: ...
 
 class StepBatchRequest(_message.Message):
     __slots__ = ("steps",)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/trajectory.proto\x12\x07hone.v1\"g\n\x04Task\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x0c\n\x04seed\x18\x03 \x01(\x03\x12\x11\n\titem_json\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x05 \x01(\t\"\xba\x02\n\x08Sampling\x12\x12\n\nmax_tokens\x18\x01 \x01(\x05\x12\x13\n\x0btemperature\x18\x02 \x01(\x02\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\r\n\x05top_k\x18\x04 \x01(\x05\x12\x0c\n\x04stop\x18\x05 \x03(\t\x12\x10\n\x08stop_ids\x18\x06 \x03(\x05\x12\x14\n\x0cinclude_stop\x18\x07 \x01(\x08\x12\x18\n\x10presence_penalty\x18\x08 \x01(\x02\x12\x19\n\x11\x66requency_penalty\x18\t \x01(\x02\x12\x34\n\nlogit_bias\x18\n \x03(\x0b\x32 .hone.v1.Sampling.LogitBiasEntry\x12\x14\n\x0ctop_logprobs\x18\x0b \x01(\x05\x1a\x30\n\x0eLogitBiasEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x02:\x02\x38\x01\")\n\x0cLikeliestIds\x12\x0b\n\x03ids\x18\x01 \x03(\x05\x12\x0c\n\x04logp\x18\x02 \x03(\x02\"7\n\x08NoiseKey\x12\x0c\n\x04seed\x18\x01 \x01(\x03\x12\x0f\n\x07request\x18\x02 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x03 \x01(\x05\"1\n\x0bVersionSpan\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\"\xbd\x01\n\nCompletion\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\x12\x13\n\x0blogp_sample\x18\x03 \x03(\x02\x12,\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x15.hone.v1.FinishReason\x12&\n\x08versions\x18\x05 \x03(\x0b\x32\x14.hone.v1.VersionSpan\x12(\n\tlikeliest\x18\x06 \x03(\x0b\x32\x15.hone.v1.LikeliestIds*x\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x17\n\x13\x46INISH_REASON_ABORT\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/trajectory.proto\x12\x07hone.v1\"{\n\x04Task\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x0c\n\x04seed\x18\x03 \x01(\x03\x12\x11\n\titem_json\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x05 \x01(\t\x12\x12\n\nnoise_json\x18\x06 \x01(\t\"\xba\x02\n\x08Sampling\x12\x12\n\nmax_tokens\x18\x01 \x01(\x05\x12\x13\n\x0btemperature\x18\x02 \x01(\x02\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\r\n\x05top_k\x18\x04 \x01(\x05\x12\x0c\n\x04stop\x18\x05 \x03(\t\x12\x10\n\x08stop_ids\x18\x06 \x03(\x05\x12\x14\n\x0cinclude_stop\x18\x07 \x01(\x08\x12\x18\n\x10presence_penalty\x18\x08 \x01(\x02\x12\x19\n\x11\x66requency_penalty\x18\t \x01(\x02\x12\x34\n\nlogit_bias\x18\n \x03(\x0b\x32 .hone.v1.Sampling.LogitBiasEntry\x12\x14\n\x0ctop_logprobs\x18\x0b \x01(\x05\x1a\x30\n\x0eLogitBiasEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x02:\x02\x38\x01\")\n\x0cLikeliestIds\x12\x0b\n\x03ids\x18\x01 \x03(\x05\x12\x0c\n\x04logp\x18\x02 \x03(\x02\"7\n\x08NoiseKey\x12\x0c\n\x04seed\x18\x01 \x01(\x03\x12\x0f\n\x07request\x18\x02 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x03 \x01(\x05\"1\n\x0bVersionSpan\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\"\xbd\x01\n\nCompletion\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\x12\x13\n\x0blogp_sample\x18\x03 \x03(\x02\x12,\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x15.hone.v1.FinishReason\x12&\n\x08versions\x18\x05 \x03(\x0b\x32\x14.hone.v1.VersionSpan\x12(\n\tlikeliest\x18\x06 \x03(\x0b\x32\x15.hone.v1.LikeliestIds*x\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x17\n\x13\x46INISH_REASON_ABORT\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,20 +33,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SAMPLING_LOGITBIASENTRY']._loaded_options = None
   _globals['_SAMPLING_LOGITBIASENTRY']._serialized_options = b'8\001'
-  _globals['_FINISHREASON']._serialized_start=802
-  _globals['_FINISHREASON']._serialized_end=922
+  _globals['_FINISHREASON']._serialized_start=822
+  _globals['_FINISHREASON']._serialized_end=942
   _globals['_TASK']._serialized_start=37
-  _globals['_TASK']._serialized_end=140
-  _globals['_SAMPLING']._serialized_start=143
-  _globals['_SAMPLING']._serialized_end=457
-  _globals['_SAMPLING_LOGITBIASENTRY']._serialized_start=409
-  _globals['_SAMPLING_LOGITBIASENTRY']._serialized_end=457
-  _globals['_LIKELIESTIDS']._serialized_start=459
-  _globals['_LIKELIESTIDS']._serialized_end=500
-  _globals['_NOISEKEY']._serialized_start=502
-  _globals['_NOISEKEY']._serialized_end=557
-  _globals['_VERSIONSPAN']._serialized_start=559
-  _globals['_VERSIONSPAN']._serialized_end=608
-  _globals['_COMPLETION']._serialized_start=611
-  _globals['_COMPLETION']._serialized_end=800
+  _globals['_TASK']._serialized_end=160
+  _globals['_SAMPLING']._serialized_start=163
+  _globals['_SAMPLING']._serialized_end=477
+  _globals['_SAMPLING_LOGITBIASENTRY']._serialized_start=429
+  _globals['_SAMPLING_LOGITBIASENTRY']._serialized_end=477
+  _globals['_LIKELIESTIDS']._serialized_start=479
+  _globals['_LIKELIESTIDS']._serialized_end=520
+  _globals['_NOISEKEY']._serialized_start=522
+  _globals['_NOISEKEY']._serialized_end=577
+  _globals['_VERSIONSPAN']._serialized_start=579
+  _globals['_VERSIONSPAN']._serialized_end=628
+  _globals['_COMPLETION']._serialized_start=631
+  _globals['_COMPLETION']._serialized_end=820
 # @@protoc_insertion_point(module_scope)

@@ -19,18 +19,20 @@ FINISH_REASON_LENGTH: FinishReason
 FINISH_REASON_ABORT: FinishReason
 
 class Task(_message.Message):
-    __slots__ = ("environment", "params_json", "seed", "item_json", "content_hash")
+    __slots__ = ("environment", "params_json", "seed", "item_json", "content_hash", "noise_json")
     ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
     CONTENT_HASH_FIELD_NUMBER: _ClassVar[int]
+    NOISE_JSON_FIELD_NUMBER: _ClassVar[int]
     environment: str
     params_json: str
     seed: int
     item_json: str
     content_hash: str
-    def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., seed: _Optional[int] = ..., item_json: _Optional[str] = ..., content_hash: _Optional[str] = ...) -> None: ...
+    noise_json: str
+    def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., seed: _Optional[int] = ..., item_json: _Optional[str] = ..., content_hash: _Optional[str] = ..., noise_json: _Optional[str] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("max_tokens", "temperature", "top_p", "top_k", "stop", "stop_ids", "include_stop", "presence_penalty", "frequency_penalty", "logit_bias", "top_logprobs")

@@ -54,6 +54,7 @@ class Task:
     seed: int
     item: Row | None
     content_hash: str
+    noise: dict[str, Any] | None = None  # in the results of its tools (hone.environments.noise); no part of the content
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Transition:
     reward: float | None = None  # None: a grader decides
     effect: bool | None = None  # whether the action changed the state; None: not known
     rules: Mapping[str, float] = field(default_factory=dict)  # score of each turn rule by its name, without weight
+    injection: Mapping[str, Any] | None = None  # noise in the result, with the original
 
 
 class Episode(Protocol):

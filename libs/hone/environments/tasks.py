@@ -1,7 +1,7 @@
 """Tasks: made from a seed or a row with checked parameters, hashed, split, sent as messages and played as episodes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -11,7 +11,9 @@ from hone.api import trajectory_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams, expectation
 from hone.environments.hashing import canonical, digest
+from hone.environments.noise.noisy import noisy
 from hone.spec import strict_json
+from hone.spec.noise import TaskNoise
 
 Split = Literal["train", "held_out"]
 HELD_OUT_MODULUS = 16
@@ -109,14 +111,19 @@ def make(name: str, params: dict[str, Any], seed: int, item: Row | None = None) 
 
 def episode(task: Task) -> Episode:
     """Return the episode of a task, not yet reset. Raises WrongParams."""
-    return maker(task.environment, task.params).episode(task.seed, task.item)
+    return _with_noise(task, maker(task.environment, task.params).episode(task.seed, task.item))
+
+
+def _with_noise(task: Task, made: Episode) -> Episode:
+    return made if task.noise is None else noisy(made, TaskNoise.model_validate(task.noise))
 
 
 def to_proto(task: Task) -> trajectory_pb2.Task:
     """Return a task as a protobuf message."""
     return trajectory_pb2.Task(
         environment=task.environment, params_json=canonical(task.params), seed=task.seed,
-        item_json="" if task.item is None else canonical(task.item), content_hash=task.content_hash)
+        item_json="" if task.item is None else canonical(task.item), content_hash=task.content_hash,
+        noise_json="" if task.noise is None else canonical(task.noise))
 
 
 def from_proto(message: trajectory_pb2.Task) -> Task:
@@ -127,13 +134,13 @@ def from_proto(message: trajectory_pb2.Task) -> Task:
     task = _maker(message.environment, message.params_json).task(message.seed, _row(message.item_json))
     if message.content_hash not in ("", task.content_hash):
         raise WrongParams("content_hash", message.content_hash, f"{task.content_hash}, the hash of what the task asks")
-    return task
+    return replace(task, noise=_noise(message.noise_json)) if message.noise_json else task
 
 
 def episode_from_proto(message: trajectory_pb2.Task) -> Episode:
     """Return the episode of a message's task, not yet reset. Raises WrongParams as `from_proto` does."""
     task = from_proto(message)
-    return _maker(message.environment, message.params_json).episode(task.seed, task.item)
+    return _with_noise(task, _maker(message.environment, message.params_json).episode(task.seed, task.item))
 
 
 @lru_cache(maxsize=256)
@@ -154,6 +161,15 @@ def json_object(text: str, field: str) -> dict[str, Any]:
 
 def _row(text: str) -> Row | None:
     return json_object(text, "item_json") if text else None
+
+
+def _noise(text: str) -> dict[str, Any]:
+    try:
+        return TaskNoise.model_validate(json_object(text, "noise_json")).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(["noise", *map(str, first["loc"])])
+        raise WrongParams(field, first["input"], expectation(first)) from error
 
 
 def _wrong(error: ValidationError, model: type[EnvironmentParams]) -> WrongParams:

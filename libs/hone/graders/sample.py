@@ -91,6 +91,7 @@ class Origin(_Message):
     params: dict[str, Any] | None = None
     seed: int
     item: dict[str, Any] | None = None
+    noise: dict[str, Any] | None = None  # in the results of its tools
 
 
 class World(_Message):

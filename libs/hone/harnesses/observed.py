@@ -38,4 +38,5 @@ def step(index: int, call: int, action: str, response: simulation_pb2.StepRespon
         reward=response.reward if response.HasField("reward") else None,
         admissible=list(seen.admissible.names) if seen.HasField("admissible") else None,
         entities=list(seen.entities.names) if seen.HasField("entities") else None,
+        injection=json.loads(response.injection_json or "{}"),
         rules=dict(sorted(response.rules.items())))  # protobuf maps have no order, stored ones have

@@ -13,7 +13,7 @@ from hone.environments.single_turn import Asks
 from hone.graders import specs
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import evaluates_only, kinds
-from hone.resolution import graders, mixtures, names, preferences, roles, sources, stop_texts
+from hone.resolution import graders, mixtures, names, noise, preferences, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
@@ -56,7 +56,7 @@ def _of_held_out(spec: RunSpec, unread: Collection[str]) -> list[Problem]:
     """Return the problems of tasks that are for evaluation alone."""
     problems = names.of_tasks(spec)
     if not problems:
-        problems += [problem for rule in (*graders.RULES, stop_texts.problems)
+        problems += [problem for rule in (*graders.RULES, noise.problems, stop_texts.problems)
                      for problem in _broken(rule, spec, {}, unread)]
     return [problem for problem in problems if not covered(problem.field, unread)]
 
@@ -311,5 +311,6 @@ RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
     _evaluating_harness, _temperatures, _turn_rules, _spread, _completions, _imitated_states, roles.teacher,
     roles.likeliest, roles.temperature, roles.critic, _updates, _verified_pace, _verified_size, _verified_question,
-    _verified_reward, preferences.pace, preferences.outcomes, preferences.branches, stop_texts.problems)
+    _verified_reward, preferences.pace, preferences.outcomes, preferences.branches, noise.problems,
+    stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""

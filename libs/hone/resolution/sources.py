@@ -96,7 +96,8 @@ def _merged(stage: SamplingSpec, own: SamplingSpec) -> SamplingSpec:
 
 
 def _with_task(spec: RunSpec, source: TaskSource) -> RunSpec:
-    task = TaskSpec(environment=source.environment, params=source.params, dataset=source.dataset)
+    task = TaskSpec(environment=source.environment, params=source.params, dataset=source.dataset,
+                    noise=source.noise)
     return spec.model_copy(update={"task": task})
 
 

@@ -7,6 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from hone.spec.model import ModelSpec
+from hone.spec.noise import NoiseSpec
 from hone.spec.parameters import Strict, is_none
 from hone.spec.roles import ContextsSpec, RolesSpec
 from hone.text.rules import TextRules
@@ -49,6 +50,8 @@ class TaskSource(Strict):
     dataset: str | None = Field(
         None, description="Name of an uploaded dataset, whose rows are the tasks; null: the environment makes the "
         "tasks.")
+    noise: NoiseSpec | None = Field(
+        None, exclude_if=is_none, description="Noise in the results of the environment's tools; null: none.")
 
     @model_validator(mode="after")
     def _at_least_one(self) -> "TaskSource":
@@ -113,7 +116,7 @@ class TaskSpec(TaskSource):
         own = self.environment is not None or self.dataset is not None
         if self.mixture is None and not own:
             raise ValueError("expected environment, dataset, or both; or mixture")
-        if self.mixture is not None and (own or self.params):
+        if self.mixture is not None and (own or self.params or self.noise):
             raise ValueError("expected mixture alone, or environment and dataset")
         if self.mixture is None and self.temperature is not None:
             raise ValueError("expected temperature beside mixture")

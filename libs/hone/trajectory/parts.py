@@ -41,7 +41,7 @@ _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
     ("observation_hash", pa.string()), ("state_hash", pa.string()), ("valid", pa.bool_()), ("effect", pa.bool_()),
     ("reward", pa.float64()), ("admissible", pa.list_(pa.string())), ("entities", pa.list_(pa.string())),
-    ("rules", pa.string()),
+    ("rules", pa.string()), ("injection", pa.string()),
 ])
 SCHEMA = pa.schema([
     ("group_id", pa.int64()), ("index", pa.int32()), ("request_no", pa.int32()), ("task", pa.string()),
@@ -51,7 +51,7 @@ SCHEMA = pa.schema([
 ])
 
 _write = json.JSONEncoder().encode
-_JSON = {"task", "item", "sampling", "said", "rules", "notes", "scores"}  # objects of any form, stored as text
+_JSON = {"task", "item", "sampling", "said", "rules", "notes", "scores", "injection"}  # objects, stored as text
 _RECORDS: dict[str, type[Any]] = {
     "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored,
     "spans": Span}

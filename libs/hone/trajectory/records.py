@@ -93,6 +93,7 @@ class Step:
     admissible: list[str] | None = None  # actions that are possible after the step
     entities: list[str] | None = None  # things that are present after the step
     rules: dict[str, float] = field(default_factory=dict)  # the score of each turn rule by name, unweighted
+    injection: dict[str, Any] = field(default_factory=dict)  # noise in what was said, with its type and the original
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import collections
 from hone.resolution import sources
-from hone.spec.run import RunSpec, Slot
+from hone.spec.run import RunSpec, Slot, TaskSource
 from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role, Voice
 from services.learner.driver.budgets import Granted
@@ -40,11 +40,12 @@ def request_groups(
     texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
     voices = {role: Voice(endpoint=name, **spec.roles.asked[role].sampling)
-                for role, name in spec.roles.endpoints.items()}
+              for role, name in spec.roles.endpoints.items()}
     pinned = _pinned(transaction, lease, of.values())
     harnesses = {name: one.harness or CHAT for name, one in of.items()}
     orders = [
-        Order(purpose=purpose, request_no=first + place, step=step, n=own.rollouts, task=task.body,
+        Order(purpose=purpose, request_no=first + place, step=step, n=own.rollouts,
+              task=_with_noise(of[task.source].task, task, f"{spec.seed}/{first + place}" if trains else ""),
               task_hash=task.content_hash, source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
               harness=harnesses[task.source].name,
@@ -58,6 +59,15 @@ def request_groups(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
         deadline_s=spec.group_deadline_s if spec.max_staleness else spec.deadline_s,
         orders=[order.model_dump_json() for order in orders])
+
+
+def _with_noise(source: TaskSource, task: Task, draw: str) -> dict[str, Any]:
+    """Return a task with the noise that its source gives it, if any.
+
+    Held-out tasks (an empty `draw`) have the same noise in each evaluation.
+    """
+    noise = source.noise.of_task(f"{draw}/{task.content_hash}") if source.noise else None
+    return task.body if noise is None else {**task.body, "noise": noise.model_dump()}
 
 
 def _models(transaction: Transaction, lease: RunLease, trains: bool) -> tuple[int | None, dict[str, Role]]:

@@ -1,0 +1,85 @@
+"""What noise a source of tasks has, and the noise of one task, after AgentNoiseBench, arXiv 2602.11348."""
+
+import random
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hone.spec.parameters import Strict
+
+ToolNoise = Literal["failure", "incomplete", "error", "redundancy", "misleading"]
+Third = Literal["anywhere", "early", "middle", "late"]
+LOSES: frozenset[ToolNoise] = frozenset({"failure", "incomplete", "error"})
+"""Types that take something of the truth away: it has to be asked for again."""
+BUDGETS = (0, 1, 2, 4)
+"""Injections of an episode, by intensity: Hone's scale."""
+
+
+class NoiseTerms(Strict):
+    """How often and how much noise there is."""
+
+    intensity: int = Field(
+        2, ge=0, le=3, description="How much: 0, 1, 2 or 4 injections of an episode; 0 changes nothing.")
+    prob: float = Field(0.7, ge=0, le=1, description="Chance that the result of a step is changed, where it may be.")
+    start: int = Field(1, ge=1, description="First step whose result may be changed, from 1.")
+    interval: int = Field(
+        1, ge=0, description="A result may be changed only more than this many steps after the last one that was.")
+    most: int | None = Field(
+        None, ge=-1, description="Most injections of an episode, instead of the intensity's; -1: any.")
+    most_of_tool: int = Field(2, ge=-1, description="Most injections into the results of one tool; -1: any.")
+    where: Third = Field("anywhere", description="The third of the expected episode in which results are changed.")
+    expected_steps: int | None = Field(
+        None, ge=1, description="Steps of a clean episode, by which its thirds are counted.")
+    repair: bool = Field(
+        True, description="Offer a tool `repair`: called with the name of a tool, it ends the noise in that tool's "
+        "results.")
+    seed: int = Field(0, ge=0, lt=2**31, description="Seed of all draws, with the task's own.")
+
+    @model_validator(mode="after")
+    def _thirds(self) -> "NoiseTerms":
+        if self.where != "anywhere" and self.expected_steps is None:
+            raise ValueError("expected expected_steps beside where, which names a third of an episode")
+        return self
+
+    @property
+    def budget(self) -> int | None:
+        """Most injections of an episode; None: any number."""
+        if self.intensity == 0:
+            return 0
+        if self.most is None:
+            return BUDGETS[self.intensity]
+        return None if self.most < 0 else self.most
+
+
+class TaskNoise(NoiseTerms):
+    """The noise of one task. All samples of a group share it."""
+
+    type: ToolNoise
+
+
+class NoiseSpec(NoiseTerms):
+    """The noise of a source of tasks."""
+
+    types: list[ToolNoise] = Field(
+        ["failure", "incomplete", "error", "redundancy", "misleading"], min_length=1,
+        description="Types of noise in the results of tools. An episode has one of them, each as often as it stands "
+        "here.")
+    share: float = Field(0.5, ge=0, le=1, description="Share of the groups that have noise; the others are clean.")
+
+    @model_validator(mode="after")
+    def _solvable(self) -> "NoiseSpec":
+        """Noise that takes something of the truth away at every step would leave no task that can be done."""
+        endless = self.budget is None and self.interval == 0 and self.prob == 1 and self.most_of_tool < 0
+        if endless and LOSES & set(self.types):
+            lost = ", ".join(sorted(LOSES & set(self.types)))
+            raise ValueError(f"expected a clean result after some tries, and {lost} at every step leaves none: bound "
+                             "most or most_of_tool, or set interval above 0 or prob below 1")
+        return self
+
+    def of_task(self, key: str) -> TaskNoise | None:
+        """Return the noise of the task that a key names; None: the task is clean. Equal keys draw alike."""
+        drawn = random.Random(f"{self.seed}/{key}")
+        if not self.intensity or drawn.random() >= self.share:
+            return None
+        terms = self.model_dump(exclude={"types", "share", "seed"})
+        return TaskNoise(type=drawn.choice(self.types), seed=drawn.randrange(2**31), **terms)

@@ -1,0 +1,141 @@
+"""Noise around real environments: the world stays as it is, and an episode can be cut, forked and made again."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hone.environments.contract import Task, Transition, WrongParams
+from hone.environments.noise.noisy import NoisyEpisode, noisy
+from hone.environments.tasks import episode, from_proto, make, to_proto
+from hone.environments.tools import ToolCall
+from hone.spec.noise import TaskNoise
+
+ROW = {"prompt": "How many?", "answer": "3",
+       "database": "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'one'), (2, 'two')"}
+SURE: dict[str, Any] = {"prob": 1, "interval": 0, "intensity": 3}
+READ, WRITE = "SELECT a, b FROM t", "INSERT INTO t VALUES (3, 'three')"
+
+
+def task(kind: str, environment: str = "sqlite", row: Any = ROW, **terms: Any) -> Task:
+    made = make(environment, {"turns": 8} if environment == "sqlite" else {}, 5, row)
+    return Task(**{**made.__dict__, "noise": TaskNoise.model_validate({"type": kind, **SURE, **terms}).model_dump()})
+
+
+def started(kind: str, **terms: Any) -> NoisyEpisode:
+    made = episode(task(kind, **terms))
+    assert isinstance(made, NoisyEpisode)
+    made.reset()
+    return made
+
+
+def query(made: Any, sql: str) -> Transition:
+    return made.step(ToolCall("query", {"sql": sql}).action())  # type: ignore[no-any-return]
+
+
+def said(taken: Transition) -> str:
+    return str(taken.observation.messages[-1]["content"])
+
+
+def test_a_call_that_fails_is_not_carried_out_and_a_repeated_one_is_once() -> None:
+    made = started("failure", most=1)
+    before = made.inner.state_hash()
+    failed = query(made, WRITE)
+    assert made.inner.state_hash() == before
+    assert (failed.valid, failed.effect, failed.done) == (True, False, False)
+    assert failed.injection == {"type": "failure", "step": 1, "tool": "query", "original": None, "executed": False,
+                                "injected": said(failed).strip()}
+    assert query(made, WRITE).effect
+    assert said(query(made, "SELECT count(*) FROM t")).strip() == "3"
+
+
+@pytest.mark.parametrize("kind", ["incomplete", "error", "redundancy", "misleading"])
+def test_a_changed_result_is_kept_with_its_original(kind: str) -> None:
+    made, clean = started(kind, most=1), episode(make("sqlite", {"turns": 8}, 5, ROW))
+    clean.reset()
+    taken, truth = query(made, READ), query(clean, READ)
+    assert said(taken) != said(truth)
+    assert taken.injection is not None
+    assert (taken.injection["original"], taken.injection["injected"]) == (said(truth), said(taken))
+    assert made.inner.state_hash() == clean.state_hash()
+    assert query(made, READ).injection is None, "the budget is used up"
+
+
+@pytest.mark.parametrize("kind", ["incomplete", "error"])
+def test_what_was_done_does_not_look_undone(kind: str) -> None:
+    assert query(started(kind), WRITE).injection is None
+
+
+def test_errors_final_answers_and_empty_results_stay() -> None:
+    made = started("misleading")
+    for sql in ("SELECT nothing FROM nowhere", "SELECT a FROM t WHERE a > 9"):
+        assert query(made, sql).injection is None
+    answered = made.step("3")
+    assert (answered.done, answered.injection, made.verify()) == (True, None, 1.0)
+
+
+def test_a_repaired_tool_works_and_the_world_does_not_see_the_repair() -> None:
+    made = started("failure", most_of_tool=-1)
+    offered = made.reset().tools or []
+    assert [tool["function"]["name"] for tool in offered] == ["query", "repair"]
+    query(made, READ)
+    before = made.inner.state_hash()
+    unknown = made.step(ToolCall("repair", {"tool": "nothing"}).action())
+    assert (unknown.valid, said(unknown)) == (False, "error: no tool 'nothing'; there are query\n")
+    repaired = made.step(ToolCall("repair", {"tool": "query"}).action())
+    assert (repaired.valid, made.inner.state_hash()) == (True, before)
+    assert query(made, READ).injection is None
+
+
+def test_without_noise_nothing_differs() -> None:
+    made, clean = started("failure", intensity=0), episode(make("sqlite", {"turns": 8}, 5, ROW))
+    assert made.reset() == clean.reset()
+    for sql in (READ, WRITE, READ):
+        assert query(made, sql) == query(clean, sql)
+    assert made.state_hash() == clean.state_hash()
+
+
+@pytest.mark.parametrize("kind", ["failure", "incomplete", "error", "redundancy", "misleading"])
+def test_a_noisy_episode_is_the_same_from_a_message_a_snapshot_and_a_fork(kind: str) -> None:
+    asked = task(kind, prob=0.6, most=-1, most_of_tool=-1)
+    sent = from_proto(to_proto(asked))
+    assert (sent, sent.content_hash) == (asked, make("sqlite", {"turns": 8}, 5, ROW).content_hash)
+    made = episode(sent)
+    made.reset()
+    whole = _several(made, range(6))
+    for cut in range(1, 5):
+        made, other = episode(asked), episode(asked)
+        made.reset()
+        _several(made, range(cut))
+        snapshot = json.loads(json.dumps(made.snapshot()))
+        other.restore(snapshot)
+        forked = made.fork()
+        for one in (made, other, forked):
+            assert _several(one, range(cut, 6)) == whole[cut:]
+            assert one.state_hash() == whole[-1].observation.state_hash
+
+
+def _several(made: Any, steps: Sequence[int]) -> list[Transition]:
+    return [query(made, WRITE if step == 2 else READ) for step in steps]
+
+
+def test_the_answers_of_a_world_without_tools_are_results_too() -> None:
+    made = episode(task("failure", "phase_lock", None, most=1))
+    opening = made.reset()
+    failed = made.step((opening.admissible or [""])[0])
+    assert failed.injection is not None
+    assert failed.observation.messages[0]["role"] == "user"
+    assert failed.observation.turns_left == opening.turns_left, "a call that failed takes no turn"
+    assert made.step((opening.admissible or [""])[0]).valid
+
+
+def test_an_episode_of_one_answer_and_one_without_turns_for_another_try_are_refused() -> None:
+    with pytest.raises(WrongParams, match="noise: found 'error', expected a task of several turns"):
+        noisy(episode(make("sort_digits", {}, 1)), TaskNoise(type="error")).reset()
+    with pytest.raises(WrongParams, match=r"noise.most: found 4, expected less than the 3 turns"):
+        noisy(episode(make("sqlite", {"turns": 3}, 5, ROW)), TaskNoise(type="error", intensity=3)).reset()
+    message = to_proto(task("error"))
+    message.noise_json = '{"type": "loud"}'
+    with pytest.raises(WrongParams, match=r"noise.type: found 'loud'"):
+        from_proto(message)
