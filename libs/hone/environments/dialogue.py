@@ -35,6 +35,7 @@ class DialogueParams(EnvironmentParams):
     rules: dict[Rule, Annotated[float, Field(ge=0, le=1000)]] = Field(
         {}, description="Rules that grade each of the agent's texts, with their weights: its reward is the weighted "
         "sum.")
+    shortest: int = Field(1, ge=0, le=100_000, description="Fewest tokens of a text for the rule length.")
     longest: int = Field(256, ge=1, le=100_000, description="Most tokens of a text for the rule length.")
     tokens: Tokens = Field("words", description="What n-grams and lengths count: words, or characters (Chinese).")
     orders: OrdersParams = Field(OrdersParams(), description="Tasks of the domain orders.")
@@ -59,12 +60,15 @@ class Dialogue:
 
     def content(self, params: DialogueParams, seed: int, item: Row | None) -> dict[str, Any]:
         scenario = _scenario(params, seed, item)
-        return {"profile": scenario.profile.model_dump(), "policy": scenario.policy, "database": scenario.tables}
+        drawn = {"seed": seed} if item is None else {}  # of the user's chances: customers of few kinds differ by them
+        return {
+            "profile": scenario.profile.model_dump(), "policy": scenario.policy, "database": scenario.tables, **drawn}
 
     def episode(self, params: DialogueParams, seed: int, item: Row | None) -> DialogueEpisode:
         scenario = _scenario(params, seed, item)
         conversation = Conversation(scenario.profile, seed, params.words, params.most_retries, params.guidelines)
-        terms = Terms(seed, params.turns, self.rules(params), params.longest, params.tokens, params.show_policy)
+        terms = Terms(seed, params.turns, self.rules(params), (params.shortest, params.longest), params.tokens,
+                      params.show_policy)
         return DialogueEpisode(scenario, DOMAINS[params.domain], conversation, terms)
 
 

@@ -148,7 +148,7 @@ def test_a_model_that_cannot_be_served_or_reads_less_is_refused(
 
 def test_environments_say_whom_they_ask(shops: Client) -> None:
     roles = {one.name: one.asked_roles for one in shops.environments()}
-    assert (roles["shop"], roles["sort_digits"]) == (["user"], [])
+    assert (roles["shop"], roles["dialogue"], roles["sort_digits"]) == (["user"], ["user"], [])
 
 
 def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: list[str], **more: bytes) -> str:

@@ -169,6 +169,20 @@ def test_a_session_has_its_persona_its_rules_and_why_it_ended() -> None:
     assert item["components"] == {"conversion": 0.0, "repetition": 1.0, "identity": 1.0}
 
 
+def test_tasks_of_other_seeds_are_other_tasks_and_rows_are_what_they_ask() -> None:
+    drawn = {make("dialogue", {"domain": "sales"}, seed).content_hash for seed in range(40)}
+    assert len(drawn) == 40
+    assert make("dialogue", {}, 1, ROW).content_hash == make("dialogue", {}, 2, ROW).content_hash
+    assert make("dialogue", {}, 1, {**ROW, "expected": {}}).content_hash == make("dialogue", {}, 1, ROW).content_hash
+
+
+def test_texts_outside_the_band_break_the_rule_of_length() -> None:
+    one = dialogue(0, domain="sales", rules={"length": 1.0}, shortest=2, longest=3)
+    assert [one.step(text).rules["length"] for text in ("Well.", "Well, well.", "one two three four")] == [-1, 0, -1]
+    chinese = dialogue(0, domain="sales", rules={"length": 1.0}, shortest=4, tokens="characters")
+    assert [chinese.step(text).rules["length"] for text in ("你好 吗", "你们好吗")] == [-1, 0]
+
+
 def test_a_call_has_no_rules_of_texts() -> None:
     one = desk("status", 1, rules={"length": 1.0})
     taken = one.step(ToolCall("get_order", {"order": "W1"}).action())

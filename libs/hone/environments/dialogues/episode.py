@@ -25,7 +25,7 @@ class Terms:
     seed: int
     turns: int  # most answers of the agent: texts and calls
     weights: Mapping[str, float]  # of rules that grade turns
-    longest: int  # most tokens of a text
+    band: tuple[int, int]  # fewest and most tokens of a text
     tokens: Tokens
     shows_policy: bool
 
@@ -114,7 +114,7 @@ class DialogueEpisode:
         reply = self._user.hear(text)
         texts = (*self._said.texts, text)
         given = measures.scores(
-            texts, self._user.user.noticed and not noticed, self._domain.forbidden, terms.longest, terms.tokens)
+            texts, self._user.user.noticed and not noticed, self._domain.forbidden, terms.band, terms.tokens)
         scores = {rule: given[rule] for rule in terms.weights}
         self._said = replace(self._said, texts=texts, scores=(*self._said.scores, scores))
         return self._replied(reply, bool(text), scores)

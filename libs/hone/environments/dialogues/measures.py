@@ -16,7 +16,7 @@ def tokens(text: str, of: Tokens) -> list[str]:
 
 
 def scores(
-    said: Sequence[str], noticed: bool, forbidden: Sequence[str], longest: int, of: Tokens
+    said: Sequence[str], noticed: bool, forbidden: Sequence[str], band: tuple[int, int], of: Tokens
 ) -> Mapping[str, float]:
     """Return the score of each rule for the last of an agent's texts; `noticed`: the user did so after it."""
     turns = [tokens(text, of) for text in said]
@@ -24,7 +24,7 @@ def scores(
         "repetition": turn_rules.repetition(turns)[-1],
         "compliance": turn_rules.compliance(said[-1], forbidden, []),
         "identity": turn_rules.identity_leak(said[-1], noticed),
-        "length": turn_rules.length(len(turns[-1]), 1, longest),
+        "length": turn_rules.length(len(turns[-1]), *band),
     }
 
 
