@@ -30,6 +30,7 @@ from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.middleware.shares import TenantShare
 from services.gateway.openai.asking import Asking
 from services.gateway.routes import (
+    audiences,
     audit,
     catalog,
     chat,
@@ -59,9 +60,9 @@ from services.gateway.routes import (
     verification,
 )
 
-ROUTES = (runs, events, collections, outcomes, curation, trajectories, grades, exports, models, chat, routing, judges,
-          stored_graders, grader_checks, verification, openai_graders, datasets, uploads, deletions, catalog, usage,
-          quotas, keys, tenants, audit, health, documentation)
+ROUTES = (runs, events, collections, outcomes, curation, audiences, trajectories, grades, exports, models, chat,
+          routing, judges, stored_graders, grader_checks, verification, openai_graders, datasets, uploads, deletions,
+          catalog, usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import AsyncExitStack
 
 if sys.flags.hash_randomization:
     # Some task generators iterate over sets of text: the same seed must give the same task in every process.
@@ -11,21 +12,33 @@ import uvloop
 
 from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.process import startup
+from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
 from hone.spec import settings
+from hone.spec.settings import Settings
+from services.simulation.audiences.service import audiences
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
 
 SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_name
 
 
+async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
+    """Serve until a stop signal. Where there is a database, audiences are served too."""
+    simulation = Simulation(chosen.addresses.simulation, Sessions(most=chosen.tenant_sessions))
+    async with AsyncExitStack() as stack:
+        if chosen.database_url:
+            simulation.audiences = await stack.enter_async_context(audiences(chosen))
+        await serve(
+            chosen.addresses.simulation, SERVICE, chosen.stack_token,
+            lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server),
+            memory=memory)
+
+
 def main() -> None:
     chosen = settings.load("stack_token")
     memory = startup.begin("simulation", chosen)
-    simulation = Simulation(chosen.addresses.simulation, Sessions(most=chosen.tenant_sessions))
-    uvloop.run(serve(
-        chosen.addresses.simulation, SERVICE, chosen.stack_token,
-        lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server), memory=memory))
+    uvloop.run(run(chosen, memory))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
 from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
+from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.sessions import Session, Sessions
 from services.simulation.waiting import Waiting
@@ -42,6 +43,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
+        self.audiences: Audiences | None = None  # None: this process has no database
         self._task_thread, self._step_thread, self._waiting = FairThread("tasks"), FairThread("steps"), Waiting()
         sessions.forgotten = self._let_go
 
@@ -159,6 +161,38 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     def _let_go(self, session: Session) -> None:
         if _is_elsewhere(session):
             self._waiting.later(session.close)
+
+    async def FitAudience(
+            self, request: simulation_pb2.FitAudienceRequest, context: Any) -> simulation_pb2.AudienceFit:
+        """Ask for a simulator of users, made of logged behaviour."""
+        return await self._with_database().fit(request, context)
+
+    async def ReadAudienceFit(
+            self, request: simulation_pb2.ReadAudienceFitRequest, context: Any) -> simulation_pb2.AudienceFit:
+        """Return how far a fit is, and what it found."""
+        return await self._with_database().read(request)
+
+    async def SimulateAudience(
+            self, request: simulation_pb2.SimulateAudienceRequest, context: Any,
+    ) -> simulation_pb2.SimulateAudienceResponse:
+        """Return how users of a segment react to a merchant's strategy."""
+        return await self._with_database().simulate(request)
+
+    async def EvaluateAudience(
+            self, request: simulation_pb2.EvaluateAudienceRequest, context: Any,
+    ) -> simulation_pb2.EvaluateAudienceResponse:
+        """Return how far simulated rates are from measured ones."""
+        return await self._with_database().evaluate(request)
+
+    async def CalibrateAudience(
+            self, request: simulation_pb2.CalibrateAudienceRequest, context: Any) -> simulation_pb2.AudienceFit:
+        """Weigh the reasoner and the fitted model anew."""
+        return await self._with_database().calibrate(request)
+
+    def _with_database(self) -> Audiences:
+        if self.audiences is None:
+            raise Refused("this simulation service has no database (HONE_DATABASE_URL), which audiences are stored in")
+        return self.audiences
 
     def _opened(
         self, session: Session, tenant_id: str, seen: simulation_pb2.Observation | None = None

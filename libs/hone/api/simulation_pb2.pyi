@@ -297,3 +297,159 @@ class EnvironmentInfo(_message.Message):
     params_schema_json: str
     harness: str
     def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., params_schema_json: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
+
+class FitAudienceRequest(_message.Message):
+    __slots__ = ("tenant_id", "key_id", "dataset", "params_json", "reasoner_json")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    DATASET_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
+    REASONER_JSON_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    key_id: str
+    dataset: str
+    params_json: str
+    reasoner_json: str
+    def __init__(self, tenant_id: _Optional[str] = ..., key_id: _Optional[str] = ..., dataset: _Optional[str] = ..., params_json: _Optional[str] = ..., reasoner_json: _Optional[str] = ...) -> None: ...
+
+class ReadAudienceFitRequest(_message.Message):
+    __slots__ = ("tenant_id", "fit_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    FIT_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    fit_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., fit_id: _Optional[str] = ...) -> None: ...
+
+class AudienceFit(_message.Message):
+    __slots__ = ("fit_id", "state", "reason", "report_json")
+    FIT_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REPORT_JSON_FIELD_NUMBER: _ClassVar[int]
+    fit_id: str
+    state: str
+    reason: str
+    report_json: str
+    def __init__(self, fit_id: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., report_json: _Optional[str] = ...) -> None: ...
+
+class SimulateAudienceRequest(_message.Message):
+    __slots__ = ("tenant_id", "fit_id", "group")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    FIT_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    fit_id: str
+    group: AudienceGroup
+    def __init__(self, tenant_id: _Optional[str] = ..., fit_id: _Optional[str] = ..., group: _Optional[_Union[AudienceGroup, _Mapping]] = ...) -> None: ...
+
+class AudienceGroup(_message.Message):
+    __slots__ = ("merchant_json", "segment_json", "strategy_json", "seed")
+    MERCHANT_JSON_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_JSON_FIELD_NUMBER: _ClassVar[int]
+    STRATEGY_JSON_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    merchant_json: str
+    segment_json: str
+    strategy_json: str
+    seed: int
+    def __init__(self, merchant_json: _Optional[str] = ..., segment_json: _Optional[str] = ..., strategy_json: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class SimulateAudienceResponse(_message.Message):
+    __slots__ = ("steps", "policies", "flags", "users", "personas", "gap", "mean_gap", "alarm", "simulation_id")
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    FLAGS_FIELD_NUMBER: _ClassVar[int]
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    PERSONAS_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
+    MEAN_GAP_FIELD_NUMBER: _ClassVar[int]
+    ALARM_FIELD_NUMBER: _ClassVar[int]
+    SIMULATION_ID_FIELD_NUMBER: _ClassVar[int]
+    steps: _containers.RepeatedCompositeFieldContainer[StepReaction]
+    policies: _containers.RepeatedScalarFieldContainer[str]
+    flags: _containers.RepeatedScalarFieldContainer[str]
+    users: int
+    personas: int
+    gap: float
+    mean_gap: float
+    alarm: bool
+    simulation_id: str
+    def __init__(self, steps: _Optional[_Iterable[_Union[StepReaction, _Mapping]]] = ..., policies: _Optional[_Iterable[str]] = ..., flags: _Optional[_Iterable[str]] = ..., users: _Optional[int] = ..., personas: _Optional[int] = ..., gap: _Optional[float] = ..., mean_gap: _Optional[float] = ..., alarm: _Optional[bool] = ..., simulation_id: _Optional[str] = ...) -> None: ...
+
+class StepReaction(_message.Message):
+    __slots__ = ("step", "rate", "reasoned", "fitted", "weight")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    REASONED_FIELD_NUMBER: _ClassVar[int]
+    FITTED_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    rate: float
+    reasoned: float
+    fitted: float
+    weight: float
+    def __init__(self, step: _Optional[str] = ..., rate: _Optional[float] = ..., reasoned: _Optional[float] = ..., fitted: _Optional[float] = ..., weight: _Optional[float] = ...) -> None: ...
+
+class EvaluateAudienceRequest(_message.Message):
+    __slots__ = ("tenant_id", "fit_id", "groups")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    FIT_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    fit_id: str
+    groups: _containers.RepeatedCompositeFieldContainer[MeasuredGroup]
+    def __init__(self, tenant_id: _Optional[str] = ..., fit_id: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[MeasuredGroup, _Mapping]]] = ...) -> None: ...
+
+class MeasuredGroup(_message.Message):
+    __slots__ = ("group", "rates", "users")
+    class RatesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    group: AudienceGroup
+    rates: _containers.ScalarMap[str, float]
+    users: int
+    def __init__(self, group: _Optional[_Union[AudienceGroup, _Mapping]] = ..., rates: _Optional[_Mapping[str, float]] = ..., users: _Optional[int] = ...) -> None: ...
+
+class EvaluateAudienceResponse(_message.Message):
+    __slots__ = ("all", "by_stratum", "sign_accuracy")
+    class ByStratumEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: AudienceAccuracy
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[AudienceAccuracy, _Mapping]] = ...) -> None: ...
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    BY_STRATUM_FIELD_NUMBER: _ClassVar[int]
+    SIGN_ACCURACY_FIELD_NUMBER: _ClassVar[int]
+    all: AudienceAccuracy
+    by_stratum: _containers.MessageMap[str, AudienceAccuracy]
+    sign_accuracy: float
+    def __init__(self, all: _Optional[_Union[AudienceAccuracy, _Mapping]] = ..., by_stratum: _Optional[_Mapping[str, AudienceAccuracy]] = ..., sign_accuracy: _Optional[float] = ...) -> None: ...
+
+class AudienceAccuracy(_message.Message):
+    __slots__ = ("gse", "mae", "groups")
+    GSE_FIELD_NUMBER: _ClassVar[int]
+    MAE_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    gse: float
+    mae: float
+    groups: int
+    def __init__(self, gse: _Optional[float] = ..., mae: _Optional[float] = ..., groups: _Optional[int] = ...) -> None: ...
+
+class CalibrateAudienceRequest(_message.Message):
+    __slots__ = ("tenant_id", "fit_id", "shrinkage")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    FIT_ID_FIELD_NUMBER: _ClassVar[int]
+    SHRINKAGE_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    fit_id: str
+    shrinkage: float
+    def __init__(self, tenant_id: _Optional[str] = ..., fit_id: _Optional[str] = ..., shrinkage: _Optional[float] = ...) -> None: ...

@@ -94,6 +94,31 @@ class SimulationServiceStub:
                 request_serializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.FromString,
                 _registered_method=True)
+        self.FitAudience = channel.unary_unary(
+                '/hone.v1.SimulationService/FitAudience',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                _registered_method=True)
+        self.ReadAudienceFit = channel.unary_unary(
+                '/hone.v1.SimulationService/ReadAudienceFit',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                _registered_method=True)
+        self.SimulateAudience = channel.unary_unary(
+                '/hone.v1.SimulationService/SimulateAudience',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.SimulateAudienceRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.SimulateAudienceResponse.FromString,
+                _registered_method=True)
+        self.EvaluateAudience = channel.unary_unary(
+                '/hone.v1.SimulationService/EvaluateAudience',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.EvaluateAudienceRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.EvaluateAudienceResponse.FromString,
+                _registered_method=True)
+        self.CalibrateAudience = channel.unary_unary(
+                '/hone.v1.SimulationService/CalibrateAudience',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                _registered_method=True)
 
 
 class SimulationServiceServicer:
@@ -183,6 +208,41 @@ class SimulationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FitAudience(self, request, context):
+        """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadAudienceFit(self, request, context):
+        """How far a fit is, and what it found.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SimulateAudience(self, request, context):
+        """How users of a segment react to a merchant's strategy.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EvaluateAudience(self, request, context):
+        """How far simulated rates are from measured ones.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CalibrateAudience(self, request, context):
+        """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SimulationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -245,6 +305,31 @@ def add_SimulationServiceServicer_to_server(servicer, server):
                     servicer.ListEnvironments,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.FromString,
                     response_serializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.SerializeToString,
+            ),
+            'FitAudience': grpc.unary_unary_rpc_method_handler(
+                    servicer.FitAudience,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
+            ),
+            'ReadAudienceFit': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadAudienceFit,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
+            ),
+            'SimulateAudience': grpc.unary_unary_rpc_method_handler(
+                    servicer.SimulateAudience,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.SimulateAudienceRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.SimulateAudienceResponse.SerializeToString,
+            ),
+            'EvaluateAudience': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateAudience,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.EvaluateAudienceRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.EvaluateAudienceResponse.SerializeToString,
+            ),
+            'CalibrateAudience': grpc.unary_unary_rpc_method_handler(
+                    servicer.CalibrateAudience,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -571,6 +656,141 @@ class SimulationService:
             '/hone.v1.SimulationService/ListEnvironments',
             hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.SerializeToString,
             hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FitAudience(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/FitAudience',
+            hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadAudienceFit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/ReadAudienceFit',
+            hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SimulateAudience(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/SimulateAudience',
+            hone_dot_v1_dot_simulation__pb2.SimulateAudienceRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.SimulateAudienceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EvaluateAudience(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/EvaluateAudience',
+            hone_dot_v1_dot_simulation__pb2.EvaluateAudienceRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.EvaluateAudienceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CalibrateAudience(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/CalibrateAudience',
+            hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
             options,
             channel_credentials,
             insecure,

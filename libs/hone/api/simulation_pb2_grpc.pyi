@@ -55,6 +55,16 @@ class SimulationServiceStub:
     """Tasks of a split, by their place in its endless stream: the same place is always the same task."""
     ListEnvironments: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ListEnvironmentsRequest, _simulation_pb2.ListEnvironmentsResponse]
     """Names and parameters of the environments here."""
+    FitAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]
+    """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
+    ReadAudienceFit: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]
+    """How far a fit is, and what it found."""
+    SimulateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SimulateAudienceRequest, _simulation_pb2.SimulateAudienceResponse]
+    """How users of a segment react to a merchant's strategy."""
+    EvaluateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.EvaluateAudienceRequest, _simulation_pb2.EvaluateAudienceResponse]
+    """How far simulated rates are from measured ones."""
+    CalibrateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.AudienceFit]
+    """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 @_typing.type_check_only
 class SimulationServiceAsyncStub(SimulationServiceStub):
@@ -83,6 +93,16 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Tasks of a split, by their place in its endless stream: the same place is always the same task."""
     ListEnvironments: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ListEnvironmentsRequest, _simulation_pb2.ListEnvironmentsResponse]  # type: ignore[assignment]
     """Names and parameters of the environments here."""
+    FitAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
+    ReadAudienceFit: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    """How far a fit is, and what it found."""
+    SimulateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SimulateAudienceRequest, _simulation_pb2.SimulateAudienceResponse]  # type: ignore[assignment]
+    """How users of a segment react to a merchant's strategy."""
+    EvaluateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.EvaluateAudienceRequest, _simulation_pb2.EvaluateAudienceResponse]  # type: ignore[assignment]
+    """How far simulated rates are from measured ones."""
+    CalibrateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -180,5 +200,45 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_simulation_pb2.ListEnvironmentsResponse, _abc.Awaitable[_simulation_pb2.ListEnvironmentsResponse]]:
         """Names and parameters of the environments here."""
+
+    @_abc_1.abstractmethod
+    def FitAudience(
+        self,
+        request: _simulation_pb2.FitAudienceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+        """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
+
+    @_abc_1.abstractmethod
+    def ReadAudienceFit(
+        self,
+        request: _simulation_pb2.ReadAudienceFitRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+        """How far a fit is, and what it found."""
+
+    @_abc_1.abstractmethod
+    def SimulateAudience(
+        self,
+        request: _simulation_pb2.SimulateAudienceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.SimulateAudienceResponse, _abc.Awaitable[_simulation_pb2.SimulateAudienceResponse]]:
+        """How users of a segment react to a merchant's strategy."""
+
+    @_abc_1.abstractmethod
+    def EvaluateAudience(
+        self,
+        request: _simulation_pb2.EvaluateAudienceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.EvaluateAudienceResponse, _abc.Awaitable[_simulation_pb2.EvaluateAudienceResponse]]:
+        """How far simulated rates are from measured ones."""
+
+    @_abc_1.abstractmethod
+    def CalibrateAudience(
+        self,
+        request: _simulation_pb2.CalibrateAudienceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+        """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 def add_SimulationServiceServicer_to_server(servicer: SimulationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hone.audiences.anchoring import sigmoid
 from hone.audiences.columns import Features, Floats
 from hone.spec.parameters import Strict
+from hone.spec.problems import Invalid, Problem, one_of
 
 UNKNOWN = ("where the user is and what happens there, outside of the application",
            "the user's habits: when and how often the user orders without comparing",
@@ -74,6 +75,33 @@ class FormulaReasoner:
         terms = [weight * float(features[part][name]) for field, weight in formula.weights.items()
                  for part, _, name in [field.partition(".")]]
         return float(sigmoid(np.array(formula.intercept + sum(terms))))
+
+
+class ReasonerSpec(Strict):
+    """Who answers in the role `simulator`: a judge or model of the tenant's, by name, or a formula for each step."""
+
+    judge: str | None = Field(None, min_length=1, max_length=300, description="Name of an endpoint that is set as a "
+                              "judge, or of a model that can be asked.")
+    max_tokens: int = Field(256, ge=1, le=8192, description="Longest answer of the judge.")
+    temperature: float = Field(0.0, ge=0, le=2)
+    formulas: dict[str, Formula] | None = Field(None, min_length=1, description="A stand-in for a model: by step, "
+                                                "sigmoid(intercept + weights x numbers).")
+
+    @model_validator(mode="after")
+    def _one(self) -> "ReasonerSpec":
+        if (self.judge is None) == (self.formulas is None):
+            raise ValueError("expected either judge or formulas")
+        return self
+
+
+def expect_formulas(formulas: Mapping[str, Formula], steps: Sequence[str], numbers: Sequence[str]) -> None:
+    """Raise Invalid for formulas of other steps than those of the rows, or of numbers that the rows lack."""
+    if set(formulas) != set(steps):
+        raise Invalid([Problem("reasoner.formulas", ", ".join(sorted(formulas)), f"the steps {', '.join(steps)}")])
+    for step, one in formulas.items():
+        for field in one.weights:
+            if field not in numbers:
+                raise Invalid([Problem(f"reasoner.formulas.{step}.weights", repr(field), one_of(field, numbers))])
 
 
 def read(text: str, steps: Sequence[str]) -> list[float] | None:

@@ -16,7 +16,7 @@ from hone.audiences.decision_policies import Condition, DecisionPolicy, PolicySe
 from hone.audiences.fusion import Fusion
 from hone.audiences.models import Model
 from hone.audiences.reasoning import MOST_DROPPED, Question
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import Invalid, Problem, one_of
 
 Bounds = tuple[float, float]
 _SLACK = 0.01
@@ -127,6 +127,15 @@ class Simulator:
         fired = self.policies.fired(self.columns.encode(rows))
         return [Question(row, tuple(one.text for one in self.policies.active(held, self.policies_shown)), self.steps)
                 for row, held in zip(rows, fired, strict=True)]
+
+    def checked(self, rows: Sequence[Features]) -> Mapping[str, Value]:
+        """Return the merchant of exposures that are all of one. Raises Invalid where features differ from the logs'."""
+        self.columns.encode(rows[:1])
+        strange = [f"{part}.{name}" for part in ("merchant", "strategy") for name in rows[0][part]
+                   if f"{part}.{name}" not in self.columns.fields]
+        if strange:
+            raise Invalid([Problem(strange[0], "a feature", one_of(strange[0], self.columns.fields))])
+        return rows[0]["merchant"]
 
     def stratum(self, merchant: Mapping[str, Value]) -> str:
         """Return the name of a merchant's stratum."""

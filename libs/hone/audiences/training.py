@@ -22,6 +22,8 @@ from hone.audiences.simulator import Anchor, KnownUser, Simulator, inputs
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, one_of
 
+MOST_OPEN = 4
+"""Fits of a tenant that have not ended."""
 MOST_USERS = 2000
 """Users that a simulator keeps to draw personas from."""
 

@@ -6,6 +6,7 @@ import typer
 
 from hone.cli import (
     api_keys,
+    audiences,
     audit,
     backups,
     catalogs,
@@ -50,6 +51,7 @@ app.add_typer(inputs.data, name="data", rich_help_panel="Training")
 app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(value.app, name="value", rich_help_panel="Training")
+app.add_typer(audiences.app, name="audience", rich_help_panel="Looking around")
 app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
 app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")

@@ -18,6 +18,7 @@ from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.asking import Asking
+from hone.client.audiences import Audiences
 from hone.client.collection_resources import Collection, CollectionItem, PromptOutcomes
 from hone.client.deletion_resources import Deletion
 from hone.client.findings import Findings
@@ -61,7 +62,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Findings, Judges, Routing):
+class Client(Administration, Asking, Audiences, Findings, Judges, Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call
@@ -383,9 +384,7 @@ class Client(Administration, Asking, Findings, Judges, Routing):
         """List the presets with the method in each slot."""
         return self._get(Page[Algorithm], "/v1/algorithms").data
 
-    def starting_spec(
-        self, preset: str, base: str = "", dataset: str = "", environment: str = "",
-    ) -> StartingSpec:
+    def starting_spec(self, preset: str, base: str = "", dataset: str = "", environment: str = "") -> StartingSpec:
         """Return a complete spec of a preset to begin with. Raises Refused for a preset that no run can have yet."""
         given = {"base": base, "dataset": dataset, "environment": environment}
         return self._get(StartingSpec, rest_path("algorithms", preset, "spec"), **given)

@@ -64,6 +64,11 @@ RULES: dict[str, Rule] = {
     _SIMULATION + "Close": _SESSIONS,
     _SIMULATION + "DrawTasks": Rule("run", checks="names no row"),
     _SIMULATION + "ListEnvironments": Rule("read", checks="the same for everybody"),
+    _SIMULATION + "FitAudience": Rule("run", tenant="tenant_id", checks="the dataset", changes="dataset", spends=True),
+    _SIMULATION + "ReadAudienceFit": Rule("read", tenant="tenant_id", checks="the fit"),
+    _SIMULATION + "SimulateAudience": Rule("run", tenant="tenant_id", checks="the fit", spends=True),
+    _SIMULATION + "EvaluateAudience": Rule("run", tenant="tenant_id", checks="the fit", spends=True),
+    _SIMULATION + "CalibrateAudience": Rule("run", tenant="tenant_id", checks="the fit", changes="fit_id"),
     _LEARNER + "AppendOperations": Rule(
         "run", tenant="tenant_id", checks="the model, and the runs, steps and versions in operations",
         changes="model_id", spends=True, billed="model_id"),

@@ -8,6 +8,7 @@
 --   who serves          engines, engine_models, workers
 --   who answers         routes, decisions, feedback
 --   who grades          stored_graders, grading_jobs, grader_checks, judges, secrets, judge_answers, judge_spending
+--   who is simulated    audience_fits, audience_policies, audience_groups
 --   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps, stored_sizes
@@ -655,6 +656,60 @@ CREATE TABLE judge_spending (
     PRIMARY KEY (run_id, judge)
 );
 
+-- A simulator of users, made of logged behaviour. A simulation service claims it, and makes it beside other work.
+CREATE TABLE audience_fits (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,-- that asked for it, and that its questions to models are counted to
+    dataset     text NOT NULL,           -- name or id of the rows of behaviour
+    params      jsonb NOT NULL,          -- hone.audiences.training.FitParams
+    reasoner    jsonb,                   -- hone.audiences.reasoning.ReasonerSpec; null: none is asked
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed')),
+    reason      text,                    -- why it failed, or is not done yet
+    report      jsonb NOT NULL DEFAULT '{}', -- what was found
+    simulator   jsonb,                   -- hone.audiences.stored: numbers of both branches, and users; null: not yet
+    fusion      jsonb,                   -- the weights; null: not calibrated
+    attempts    integer NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it
+    owner       text,                    -- the simulation service that took it last
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    ended_at    timestamptz
+);
+CREATE INDEX audience_fits_by_due ON audience_fits (due_at) WHERE state IN ('waiting', 'taken');
+CREATE INDEX audience_fits_by_tenant ON audience_fits (tenant_id, id);
+
+-- The decision policies that a fit mined of behaviour.
+CREATE TABLE audience_policies (
+    fit_id      text NOT NULL REFERENCES audience_fits ON DELETE CASCADE,
+    id          text NOT NULL,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    record      jsonb NOT NULL,          -- hone.audiences.decision_policies.DecisionPolicy
+    text        text NOT NULL,           -- what the reasoner reads
+    PRIMARY KEY (fit_id, id)
+);
+
+-- Groups of which a fit said something, with all that their fusion is made of, so that it can be made again without a model.
+CREATE TABLE audience_groups (
+    id          text PRIMARY KEY,
+    fit_id      text NOT NULL REFERENCES audience_fits ON DELETE CASCADE,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    purpose     text NOT NULL CHECK (purpose IN ('calibration', 'simulation')),
+    asked       text NOT NULL,           -- sha256 of what was asked: equal questions to one fit are one row
+    spec        jsonb NOT NULL,          -- merchant, segment, strategy and seed; of calibration the merchant's id
+    stratum     text NOT NULL,
+    users       integer NOT NULL,
+    personas    text[] NOT NULL,         -- ids of the users about whom the reasoner was asked
+    q           jsonb,                   -- what it said, by persona and step; null of one: not readable. null: no reasoner
+    anchored    jsonb,                   -- the same, drawn towards the evidence
+    fitted      jsonb NOT NULL,          -- rate of each step
+    reasoned    jsonb,                   -- the same
+    rates       jsonb,                   -- measured ones, of calibration
+    gap         double precision,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (fit_id, asked)
+);
+CREATE INDEX audience_groups_newest ON audience_groups (fit_id, purpose, created_at);
+
 -- Finished calls of an open group, for the next worker that claims it. No foreign key, as of trajectories.
 CREATE TABLE journal (
     group_id    bigint NOT NULL,
@@ -1011,6 +1066,8 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes, routes, feedback, judges, stored_graders TO hone_gateway;
 GRANT SELECT, INSERT ON grader_checks TO hone_gateway;
+GRANT SELECT, INSERT, DELETE ON audience_fits TO hone_gateway;
+GRANT SELECT ON audience_policies, audience_groups TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT (tenant_id, name, updated_at), INSERT, UPDATE, DELETE ON secrets TO hone_gateway;
@@ -1039,6 +1096,7 @@ BEGIN
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
                              'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'grader_checks', 'secrets', 'judges', 'judge_answers',
+                             'audience_fits', 'audience_policies', 'audience_groups',
                              'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, Any
 
+from hone.audiences import behaviour
 from hone.environments import row_json
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, unstorable
@@ -187,6 +188,8 @@ def _keys(row: dict[str, Any]) -> list[Problem]:
 
 def _prompt(row: dict[str, Any]) -> list[Problem]:
     given = [name for name in _PROMPTS if name in row]
+    if not given and row.keys() >= {*behaviour.KEYS}:
+        return []  # what users did (docs/audiences.md): no policy is asked
     if len(given) != 1:
         both = "both prompt and messages" if given else "nothing"
         return [Problem("prompt", both, "exactly one of prompt, messages")]

@@ -1,5 +1,6 @@
 """Another tenant calls every GET of the OpenAPI document, and learns nothing."""
 
+import json
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +52,11 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
         _collection(connection, seeded)
         keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
     assert keys is not None
-    named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
+    hone.upload_dataset("private-logs", json.dumps({
+        "merchant_id": "m", "week": 1, "user": {"a": 1}, "merchant": {"b": 1}, "strategy": {"c": 1},
+        "outcome": {"order": 1}}).encode())
+    named = {"fit_id": hone.fit_audience("private-logs").id, "run_id": seeded.run.id,
+             "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
              "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
              "routes.name": hone.put_route("private-route", ["toy"]).name,
@@ -62,7 +67,7 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
-                         "private-judge", "private-secret"])
+                         "private-judge", "private-secret", named["fit_id"], "private-logs"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:

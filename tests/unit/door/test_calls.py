@@ -9,7 +9,7 @@ import grpc
 import pytest
 from google.rpc import status_pb2
 
-from hone.api import inference_pb2, learner_pb2, reward_pb2
+from hone.api import inference_pb2, learner_pb2, reward_pb2, simulation_pb2
 from hone.rpc.access import RULES
 from services.door import reading
 from services.door.call import METHODS
@@ -21,6 +21,7 @@ from tests.unit.door.fakes import Echo, Rows, door, ended
 INFERENCE, LEARNER, REWARD = "/hone.v1.InferenceService/", "/hone.v1.LearnerService/", "/hone.v1.RewardService/"
 RUN, OTHER = (("authorization", f"Bearer tml-{name}") for name in ("run", "other"))
 WAIT = ("wait", "1")
+SIMULATION = "/hone.v1.SimulationService/"
 STREAM, UNARY = INFERENCE + "GenerateStream", INFERENCE + "Generate"
 
 
@@ -198,6 +199,10 @@ CHANGES = {
     REWARD + "GradeStream": (
         "reward.grade_stream", reward_pb2.GradeStreamRequest(request=reward_pb2.GradeRequest(run_id="run_1")), "run_1"),
     REWARD + "Reverify": ("reward.reverify", reward_pb2.ReverifyRequest(run_id="run_1"), "run_1"),
+    SIMULATION + "FitAudience": (
+        "simulation.fit_audience", simulation_pb2.FitAudienceRequest(dataset="logs"), "logs"),
+    SIMULATION + "CalibrateAudience": (
+        "simulation.calibrate_audience", simulation_pb2.CalibrateAudienceRequest(fit_id="fit_1"), "fit_1"),
     LEARNER + "AppendOperations": (
         "learner.append_operations", learner_pb2.AppendOperationsRequest(model_id="mdl_1"), "mdl_1"),
 }

@@ -20,7 +20,8 @@ GOOD: list[Any] = [
         {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "1", "content": ""},
         {"role": "assistant", "content": [{"type": "text", "text": "b"}], "weight": 1}],
-     "tools": [{"type": "function", "function": {"name": "f"}}]}, {"prompt": "a", "reference": "for a grader"}]
+     "tools": [{"type": "function", "function": {"name": "f"}}]}, {"prompt": "a", "reference": "for a grader"},
+    {"merchant_id": "m", "week": 1, "user": {"a": 1}, "merchant": {}, "strategy": {}, "outcome": {"order": 1}}]
 
 BAD: list[tuple[bytes, str, str]] = [
     (b"{", "row", "one JSON object per line"), (b"[1]", "row", "a JSON object"),
@@ -31,6 +32,7 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"messages": [{"role": "user", "role": "user", "content": "a"}], "answer": "b"}', "role",
      "each key of an object once"),
     (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
+    (b'{"merchant_id": "m", "week": 1, "user": {}, "outcome": {}}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
@@ -77,8 +79,9 @@ def test_good_rows_are_kept_whole_and_counted() -> None:
     assert [json.loads(line) for line in good] == GOOD
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in good)
     assert report.columns == {
-        "prompt": 4, "messages": 2, "tools": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1}
-    assert (report.rows, report.good, report.bad) == (6, 6, 0)
+        "prompt": 4, "messages": 2, "tools": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1,
+        **dict.fromkeys(("merchant_id", "week", "user", "merchant", "strategy", "outcome"), 1)}
+    assert (report.rows, report.good, report.bad) == (7, 7, 0)
 
 
 @pytest.mark.parametrize(("line", "field", "expected"), BAD, ids=range(len(BAD)))

@@ -1,0 +1,53 @@
+"""`python -m hone.audiences.job`: make a simulator in a process of its own, so that no episode waits for arithmetic.
+
+It reads FitParams as one line of JSON and then rows of behaviour, a line each. It writes one object: the `simulator`
+and the `groups` by which its fusion is calibrated, or the `problems` of the input.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from hone.audiences import stored
+from hone.audiences.behaviour import read
+from hone.audiences.simulator import Simulator
+from hone.audiences.training import FitParams, groups, parts, train
+from hone.spec.problems import Invalid
+
+NICENESS = 10
+
+
+def made(lines: Iterable[str | bytes]) -> dict[str, Any]:
+    """Return what a fit finds, or its problems."""
+    params, *rows = (line for line in lines if line.strip())
+    try:
+        return _fitted([json.loads(row) for row in rows], FitParams.model_validate_json(params))
+    except Invalid as refused:
+        return {"problems": [one.as_json() for one in refused.problems]}
+
+
+def _fitted(rows: list[dict[str, Any]], params: FitParams) -> dict[str, Any]:
+    behaviour = read(rows)
+    taught, kept = parts(behaviour, params)
+    simulator = train(taught, params)
+    return {
+        "simulator": stored.as_json(simulator), "rows": len(behaviour),
+        "merchants": [len(set(taught.merchants.tolist())), len(set(kept.merchants.tolist()))],
+        "groups": [_group(simulator, name, exposures, rates.tolist(), [
+            user for user, merchant in zip(kept.users, kept.merchants, strict=True) if merchant == name])
+            for name, exposures, rates in groups(kept)] if len(kept) else []}
+
+
+def _group(
+    simulator: Simulator, name: str, exposures: list[Any], rates: list[float], users: list[str],
+) -> dict[str, Any]:
+    fitted = simulator.fitted(simulator.columns.encode(exposures)).mean(0)
+    return {"merchant": name, "stratum": simulator.stratum(exposures[0]["merchant"]), "rates": rates,
+            "fitted": fitted.tolist(), "rows": exposures, "users": users}
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    json.dump(made(sys.stdin), sys.stdout)

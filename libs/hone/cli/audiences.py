@@ -1,0 +1,157 @@
+"""`hone audience`: simulators of users, made of logged behaviour, and how a group reacts to a merchant's strategy."""
+
+import json as json_text
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from hone.cli import connection
+from hone.cli.output import Commands, Json, cell, one, rows, say, table
+from hone.cli.runs import Limit
+from hone.client import every
+from hone.client.audience_resources import AudienceErrors, AudienceFit, AudienceReaction
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Audiences: how users react to a merchant's strategy.")
+
+Fit = Annotated[str, typer.Argument(help="Id of a fit.")]
+_LOOK_S = 1.0
+
+
+@app.command()
+def fit(
+    dataset: Annotated[str, typer.Argument(help="Dataset with rows of behaviour (docs/audiences.md).")],
+    judge: Annotated[str | None, typer.Option(help="Judge or model that answers in the role simulator.")] = None,
+    params: Annotated[Path | None, typer.Option(help="File, JSON or YAML, with parameters of the fit, and perhaps a "
+                                                "reasoner.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a simulator of the users in a dataset, and wait until it is done. The last line is its id."""
+    given = _file(params) if params else {}
+    reasoner = given.pop("reasoner", None)
+    with connection.client() as client:
+        made = client.fit_audience(dataset, given, {"judge": judge} if judge else reasoner)
+        while not made.ended:
+            time.sleep(_LOOK_S)
+            made = client.audience_fit(made.id)
+    _show(made, json)
+    raise typer.Exit(made.state == "failed")
+
+
+@app.command("list")
+def listed(limit: Limit = 50, json: Json = False) -> None:
+    """List fits, the newest first."""
+    with connection.client() as client:
+        found = islice(every(client.audience_fits), limit)
+        rows(found, ("id", "dataset", "state", "created_at", "reason"), json)
+
+
+@app.command()
+def show(fit: Fit, json: Json = False) -> None:
+    """Show a fit with its decision policies."""
+    with connection.client() as client:
+        found = client.audience_fit(fit)
+        _show(found, json)
+        if not json:
+            for policy in client.audience_policies(fit).data:
+                say(f"{policy.id}: {policy.text}")
+
+
+@app.command()
+def delete(fit: Fit) -> None:
+    """Delete a fit with all that it said."""
+    with connection.client() as client:
+        one(client.delete_audience_fit(fit), as_json=False)
+
+
+@app.command()
+def simulate(
+    fit: Fit,
+    merchant: Annotated[str, typer.Option(help="Features of the merchant, as JSON.")],
+    strategy: Annotated[str, typer.Option(help="Features of the strategy, as JSON.")],
+    segment: Annotated[str, typer.Option(help="What holds for the users: a JSON list of column, comparison, bound.")] =
+    "[]",
+    seed: Annotated[int, typer.Option(min=0, help="Of the personas.")] = 0,
+    json: Json = False,
+) -> None:
+    """Say how users react to a merchant's strategy."""
+    with connection.client() as client:
+        found = client.simulate_audience(fit, _json(merchant, "--merchant", dict), _json(strategy, "--strategy", dict),
+                                         _json(segment, "--segment", list), seed)
+    _show_reaction(found, json)
+
+
+@app.command()
+def evaluate(
+    fit: Fit,
+    groups: Annotated[Path, typer.Argument(help="File of JSON lines: merchant, strategy, rates, users, and perhaps "
+                                           "segment and seed.")],
+    json: Json = False,
+) -> None:
+    """Compare simulated rates with measured ones."""
+    wanted = [json_text.loads(line) for line in groups.read_text().splitlines() if line.strip()]
+    with connection.client() as client:
+        found = client.evaluate_audience(fit, wanted)
+    if json:
+        say(found.model_dump_json())
+        return
+    table(("stratum", "GSE %", "MAE", "groups"), [
+        _errors("all", found.all), *(_errors(name, errors) for name, errors in found.by_stratum.items() if name)])
+    say(f"right directions between strategies: {cell(found.sign_accuracy)}")
+
+
+@app.command()
+def calibrate(
+    fit: Fit, shrinkage: Annotated[float, typer.Option(min=0, help="Users whose worth the common weight has in a "
+                                                       "stratum's.")] = 200.0,
+    json: Json = False,
+) -> None:
+    """Weigh reasoner and fitted model anew. No model is asked."""
+    with connection.client() as client:
+        _show(client.calibrate_audience(fit, shrinkage), json)
+
+
+def _show(found: AudienceFit, json: bool) -> None:
+    if json:
+        say(found.model_dump_json())
+        return
+    if found.state == "failed":
+        say(f"the fit failed: {found.reason}")
+    table(("figure", ""), [(name, cell(value)) for name, value in found.report.items()])
+    say(f"{found.id} {found.state}")
+
+
+def _show_reaction(found: AudienceReaction, json: bool) -> None:
+    if json:
+        say(found.model_dump_json())
+        return
+    table(("step", "rate", "reasoned", "fitted", "weight"), [
+        (one.step, cell(one.rate), cell(one.reasoned), cell(one.fitted), cell(one.weight)) for one in found.steps])
+    say(f"{found.users} users, {found.personas} personas; gap {cell(found.gap)}, running mean {cell(found.mean_gap)}"
+        + ("; the alarm rings: reasoner and fitted model part" if found.alarm else ""))
+    for flag in found.flags:
+        say(f"note: {flag}")
+
+
+def _errors(name: str, found: AudienceErrors) -> tuple[str, ...]:
+    return name, cell(found.gse), cell(found.mae), str(found.groups)
+
+
+def _json(text: str, option: str, kind: type[Any]) -> Any:
+    try:
+        found = json_text.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
+    if not isinstance(found, kind):
+        raise typer.BadParameter(f"{option}: found {text!r}, expected a JSON {'object' if kind is dict else 'list'}")
+    return found
+
+
+def _file(path: Path) -> dict[str, Any]:
+    found = yaml.safe_load(path.read_text())
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f"{path}: expected an object")
+    return found
