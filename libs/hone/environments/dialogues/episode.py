@@ -46,6 +46,7 @@ class DialogueEpisode:
         self._scenario, self._domain, self._terms = scenario, domain, terms
         self._fresh, self._user, self._store = conversation, conversation.fork(), Store(scenario.tables)
         self._tools, self._said = domain.tools(self._store), _Said()
+        self._described = [tool.described(name) for name, tool in self._tools.items()] or None
 
     def reset(self) -> Observation:
         self._user, self._store.tables, self._said = self._fresh.fork(), self._scenario.tables, _Said()
@@ -81,23 +82,23 @@ class DialogueEpisode:
         return other
 
     def state_hash(self) -> str:
-        return digest({**self.snapshot(), "profile": self._scenario.profile.model_dump(), "seed": self._terms.seed})
+        return digest({**self.snapshot(), "profile": self._scenario.profile_hash, "seed": self._terms.seed})
 
     def verify(self) -> float | None:
         """Return 1 where the database is as expected and everything was communicated, else 0.
 
         Where the scenario expects nothing of them, whether the user's goal is reached.
         """
-        figures = self._figures()
-        return figures["state"] * figures["communication"] if self._has_outcome else figures["goal"]
+        return self._score(self._figures())
 
     def solution(self) -> list[str]:
         """Return actions that score 1 with a scripted user; [] where none are known."""
         return [*self._scenario.gold]
 
-    @property
-    def _has_outcome(self) -> bool:
-        return self._scenario.expected is not None or bool(self._scenario.communicate)
+    def _score(self, figures: Mapping[str, float]) -> float:
+        if self._scenario.expected is None and not self._scenario.communicate:
+            return figures["goal"]
+        return figures["state"] * figures["communication"]
 
     def _used(self, action: str) -> Transition:
         """Carry out a tool call. Whoever wraps the tools, for example with noise, does it at `use`."""
@@ -158,10 +159,9 @@ class DialogueEpisode:
             "repetition": measures.repetition(texts, self._terms.tokens), "identity": float(self._user.user.noticed)}
 
     def _seen(self, said: list[Message]) -> Observation:
-        tools = [tool.described(name) for name, tool in self._tools.items()]
         return Observation(
             said, self._item(), {"type": "environment"}, self._terms.turns - self._said.turns, self.state_hash(),
-            tools or None)
+            self._described)
 
     def _item(self) -> Row:
         figures, profile = self._figures(), self._scenario.profile
@@ -169,7 +169,7 @@ class DialogueEpisode:
             **self._scenario.facts, "persona": profile.id, "simulator_seed": self._terms.seed,
             "reason": self._user.ended or ("max_turns" if self._over() else ""),
             "turn_rules": [dict(one) for one in self._said.scores],
-            "components": {name: figures[name] for name in self._domain.figures}, "verified": self.verify()}
+            "components": {name: figures[name] for name in self._domain.figures}, "verified": self._score(figures)}
 
 
 def _spoken(words: str) -> Message:

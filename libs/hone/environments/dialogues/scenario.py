@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import UnionType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from hone.environments.cell_classes import ColumnClass, hard_equal, semantic_equal
 from hone.environments.contract import Row
+from hone.environments.hashing import digest
 from hone.environments.tools import Tool
 from hone.users.profile import Profile
 
@@ -32,6 +34,11 @@ class Scenario:
     communicate: tuple[str, ...] = ()  # texts that the agent has to say to the user
     facts: Row = field(default_factory=dict)  # of the item: family, difficulty
     gold: tuple[str, ...] = ()  # actions that reach the goal, where the words are scripted
+
+    @cached_property
+    def profile_hash(self) -> str:
+        """Hash of the user's profile, a part of each state's."""
+        return digest(self.profile.model_dump())
 
 
 class Store:
@@ -91,7 +98,7 @@ def _equal_tables(
     classes: Mapping[str, ColumnClass],
 ) -> bool:
     return found.keys() == expected.keys() and all(
-        _equal_rows(found[key], row, classes) for key, row in expected.items())
+        found[key] is row or _equal_rows(found[key], row, classes) for key, row in expected.items())
 
 
 def _equal_rows(found: Mapping[str, Any], expected: Mapping[str, Any], classes: Mapping[str, ColumnClass]) -> bool:
