@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hone.cli.curation import demonstrations
 from hone.client.resources import Run
 from hone.crashpoints import POINTS, TURN_POINTS
+from hone.environments.noise.tool_noise import FAILURES
 from tests.acceptance import databases, invariants
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene
@@ -59,6 +61,7 @@ def trained(scene: Scene, request: pytest.FixtureRequest) -> Run:
     """A run of a seed that has ended."""
     run = scene.client.create_run(databases.spec(
         f"tools-{request.param}", STEPS, seed=request.param, batch={"prompts": LEARNED_PROMPTS, "samples": 8},
+        eval={"prompts": 48, "every": 1000, "samples": 2, "noise": {"types": ["failure", "error"], "intensity": 1}},
         optimizer={"lr": 5e-4, "schedule_params": {"warmup_steps": 10}}))
     return scene.finished(run.id, timeout_s=600)
 
@@ -73,6 +76,31 @@ def test_a_run_with_tools_raises_its_reward(scene: Scene, trained: Run) -> None:
     assert after >= before + RISE
     assert held_out[-1] >= held_out[0] + RISE
     assert max(gaps) < 1e-4, "the trained rows are not what was sampled"
+
+
+def test_noise_is_reported_beside_its_clean_twins(scene: Scene, trained: Run) -> None:
+    found = scene.client.noise(trained.id)
+    clean, error, _ = found.rows
+    assert (found.step, [row.noise for row in found.rows]) == (STEPS, ["", "error", "failure"])
+    assert [(row.tasks, row.trials, len(row.pass_hat)) for row in found.rows] == [(48, 96, 2)] * 3
+    series = scene.client.metrics(trained.id).series
+    assert dict(series["eval/sampled"])[STEPS] == pytest.approx(clean.reward)
+    assert dict(series["eval/noise/error"])[STEPS] == pytest.approx(error.reward)
+    assert clean.injections == 0
+    assert 0 < error.injections <= 1
+    assert (error.drop or 0) > 0.2, "it was never trained to doubt a result"
+    failed = [one for one in islice(_of_series(scene, trained, "noise/failure"), 8) if one.steps[0]["injection"]]
+    assert failed, "seven of ten first calls fail"
+    for one in failed:
+        assert one.task["noise"]["type"] == one.steps[0]["injection"]["type"] == "failure"
+        assert one.steps[0]["said"][0]["content"].strip() in FAILURES
+    assert scene.client.noise(trained.id, step=1).rows == []
+
+
+def _of_series(scene: Scene, run: Run, series: str) -> Iterator[Any]:
+    for row in scene.client.trajectories(run.id, purpose="eval", step=STEPS, limit=500).data:
+        if row.series == series:
+            yield scene.client.trajectory(run.id, row.group_id, row.index)
 
 
 def test_each_call_and_step_of_a_run_with_tools_is_stored(scene: Scene, trained: Run) -> None:

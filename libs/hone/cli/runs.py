@@ -12,7 +12,7 @@ import typer
 import yaml
 from rich.console import Console
 
-from hone.cli import connection, deletions, matrix, progress
+from hone.cli import connection, deletions, matrix, noise, progress
 from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
@@ -316,6 +316,24 @@ def show_matrix(
             say(line)
     else:
         say("the run evaluates nothing")
+
+
+@app.command("noise")
+def show_noise(
+    run: RunId, json: Json = False,
+    step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
+) -> None:
+    """Show what each type of noise of eval.noise did to the held-out answers, beside their clean twins."""
+    with connection.client() as client:
+        found = client.noise(run, step)
+    if json:
+        say(found.model_dump_json())
+    elif found.rows:
+        table(noise.columns(found), noise.lines(found))
+        for line in noise.below(found):
+            say(line)
+    else:
+        say("no evaluation of the run has had noise yet; eval.noise asks for it")
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from hone.client.curation import Curation, SavedManifest
 from hone.client.matrix import Matrix
+from hone.client.noise import NoiseReport
 from hone.client.requests import Requests
 from hone.client.transport import rest_path
 
@@ -12,6 +13,11 @@ class Findings(Requests):
     def matrix(self, run_id: str, series: str = "sampled") -> Matrix:
         """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
         return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
+
+    def noise(self, run_id: str, step: int | None = None) -> NoiseReport:
+        """Return what noise did to the held-out answers after a step; without one: of the newest evaluation with noise.
+        """
+        return self._get(NoiseReport, rest_path("runs", run_id, "noise"), step=step)
 
     def curation(
         self, run_id: str, first_step: int = 0, last_step: int = 2**31 - 1, groups: int = 64, success: float = 1.0,

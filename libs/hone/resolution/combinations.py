@@ -42,6 +42,7 @@ def check(spec: RunSpec, unread: Collection[str] = ()) -> tuple[list[Problem], S
             problems += _placed(source, _of_held_out(source.spec, source.own_paths(unread)))
     known = not covered("task.mixture", unread)
     between = [*mixtures.problems(spec, slots), *(mixtures.of_evaluation(spec) if known else ())]
+    between = [*between, *noise.of_evaluation(spec)]
     problems += [problem for problem in between if not covered(problem.field, unread)]
     if slots and not covered("algorithm", unread):
         problems += _broken(roles.asked, spec, slots, unread)

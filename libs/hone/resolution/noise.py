@@ -1,5 +1,6 @@
 """Noise in the results of tools: only where tasks have such results, and can still be done."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -8,29 +9,45 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.noise.noisy import noisy
 from hone.environments.single_turn import Asks
-from hone.spec.noise import TaskNoise
+from hone.resolution import sources
+from hone.spec.noise import NoiseSpec, TaskNoise
 from hone.spec.problems import Problem, found
-from hone.spec.run import RunSpec
+from hone.spec.run import RunSpec, TaskSource
 
 
 def problems(spec: RunSpec, slots: Any) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
     """Return why a checked source's tasks cannot have its noise. Each type is tried on the first task that is made."""
-    noise, environment = spec.task.noise, ENVIRONMENTS.get(spec.task.kind)
-    if noise is None or not noise.intensity or environment is None:
+    return [] if spec.task.noise is None else list(_unfit(spec.task, spec.task.noise, "task"))
+
+
+def of_evaluation(spec: RunSpec) -> list[Problem]:
+    """Return why the held-out tasks of a checked spec cannot have the noise of its evaluation."""
+    if spec.eval is None or spec.eval.noise is None:
         return []
+    if not spec.eval.noise.intensity:
+        return [Problem("eval.noise.intensity", "0", "at least 1, because a series without noise is the sampled one")]
+    return [problem for source in sources.held_out(spec)
+            for problem in _unfit(source.spec.task, spec.eval.noise, "eval")]
+
+
+def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
+    environment = ENVIRONMENTS.get(task.kind)
+    if not noise.intensity or environment is None:
+        return
     if isinstance(environment, Asks):
-        return [Problem("task.noise", ", ".join(noise.types), f"none: {spec.task.kind} asks single questions, whose "
-                        "answers have no results of tools")]
-    if environment.foreign or spec.task.dataset is not None:
-        return []  # its tasks are tried when they are played
+        yield Problem(f"{at}.noise", ", ".join(noise.types), f"none: {task.kind} asks single questions, whose answers "
+                      "have no results of tools")
+        return
+    if environment.foreign or task.dataset is not None:
+        return  # its tasks are tried when they are played
     try:
-        params = environment.params.model_validate(spec.task.params)
+        params = environment.params.model_validate(task.params)
     except ValidationError:  # a problem of the source, reported there
-        return []
+        return
     terms = noise.model_dump(exclude={"types", "share"})
     for kind in dict.fromkeys(noise.types):
         try:
             noisy(environment.episode(params, 0, None), TaskNoise(type=kind, **terms)).reset()
         except WrongParams as wrong:
-            return [Problem(f"task.{wrong.field}", found(wrong.found), wrong.expected)]
-    return []
+            yield Problem(f"{at}.{wrong.field}", found(wrong.found), wrong.expected)
+            return

@@ -167,11 +167,20 @@ def _step(step: dict[str, Any]) -> Markup:
     messages = [tag("div", tag("span", message.get("role", ""), class_="role"), code(message.get("content", "")))
             for message in step["said"]]
     return tag("div", tag("h4", f"Step {step['index']}", join(_effects(step), " ")), code(step["action"]), *messages,
-               class_="step")
+               *_original(step.get("injection") or {}), class_="step")
+
+
+def _original(injection: dict[str, Any]) -> Iterable[Markup]:
+    """Yield what a tool said before noise changed it."""
+    if injection:
+        said = code(injection["original"]) if injection["executed"] else tag("em", "the call was not carried out")
+        yield tag("div", tag("span", "without noise", class_="role"), said)
 
 
 def _effects(step: dict[str, Any]) -> Iterable[Markup]:
     yield parts.chip("valid", "good") if step["valid"] else parts.chip("not valid", "bad")
+    if injection := step.get("injection"):
+        yield parts.chip(f"noise: {injection['type']}", "warn")
     if step["effect"] is not None:
         yield parts.chip("changed something" if step["effect"] else "changed nothing", "off")
     if step["reward"] is not None:

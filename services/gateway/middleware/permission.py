@@ -29,6 +29,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/{run_id}/events": "read",
     "GET /v1/runs/{run_id}/metrics": "read",
     "GET /v1/runs/{run_id}/matrix": "read",
+    "GET /v1/runs/{run_id}/noise": "read",
     "GET /v1/runs/{run_id}/checkpoints": "read",
     "GET /v1/runs/{run_id}/curation": "read",
     "POST /v1/runs/{run_id}/curation": "run",

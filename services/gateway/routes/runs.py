@@ -8,13 +8,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone.client.matrix import Matrix
+from hone.client.noise import NoiseReport
 from hone.client.preflight import PreflightReport
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
 from hone.resolution import read
 from hone.spec.files import as_json
 from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
-from services.gateway import matrices
+from services.gateway import matrices, noise_reports
 from services.gateway.admission import graders, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
@@ -180,6 +181,20 @@ async def metrics(
         rows = await transaction.all("metrics.series", run_id=run_id, names=names, after_step=after_step,
                                      most=MOST_POINTS)
     return Metrics(series={row["name"]: row["points"] for row in rows}, next=rows[0]["next"] if rows else None)
+
+
+@router.get("/{run_id}/noise")
+async def noise(
+    run_id: Id, caller: Caller, objects: Store,
+    step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one "
+                                      "with noise.")] = None,
+) -> NoiseReport:
+    """Return what each type of noise of `eval.noise` did to the held-out answers, beside their clean twins."""
+    async with caller.transaction() as transaction:
+        spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
+        found = await transaction.all("trajectories.of_noise", run_id=run_id, step=step,
+                                      limit=noise_reports.MOST_SAMPLES + 1)
+    return await run_in_threadpool(noise_reports.make, objects, run_id, spec, found)
 
 
 @router.get("/{run_id}/matrix")

@@ -8,6 +8,7 @@ from typing import Any
 
 from hone.environments.merchant_strategies import GAP
 from hone.resolution import sources
+from hone.spec.noise import NoiseSpec
 from hone.spec.run import RunSpec
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
@@ -20,7 +21,7 @@ from services.learner.driver.peers import Task
 from services.learner.driver.reporting import Event, record_end, record_event, record_metrics, record_once
 
 SERIES = {"greedy": 0.0, "sampled": 1.0}
-"""The temperature of each series of answers."""
+"""The temperature of each series of clean answers."""
 _DIGITS = 16
 """Digits of a task's content hash that its score is stored with."""
 
@@ -37,17 +38,26 @@ def request_evaluation(
     samples = lease.spec.eval.samples if lease.spec.eval else 1
     with fenced(database, lease) as transaction:
         first = next_request(transaction, lease, "eval")
-        for place, series in enumerate(SERIES):
+        for place, (series, noise) in enumerate(series_of(lease.spec).items()):
             count = 1 if series == "greedy" else samples
             request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
-                           [Granted(count)] * len(tasks), partial(eval_sampling, series), series, traceparent)
+                           [Granted(count)] * len(tasks), partial(eval_sampling, series), series, traceparent,
+                           noise=noise)
+
+
+def series_of(spec: RunSpec) -> dict[str, NoiseSpec | None]:
+    """Return the series of a run's evaluations: clean ones, and one for each type of noise that the spec asks for."""
+    noise = spec.eval.noise if spec.eval else None
+    twins = {f"noise/{kind}": noise.model_copy(update={"types": [kind], "share": 1.0})
+             for kind in dict.fromkeys(noise.types)} if noise else {}
+    return {**dict.fromkeys(SERIES), **twins}
 
 
 def eval_sampling(series: str, spec: RunSpec) -> dict[str, Any]:
-    """Return the sampling parameters of a series: greedy, or sampled at temperature 1."""
+    """Return the sampling parameters of a series: greedy, or else sampled at temperature 1."""
     own = spec.sampling
     return {"max_tokens": own.max_tokens, "top_p": 1.0, "top_k": 0, "stop": own.stop, "include_stop": own.include_stop,
-            "temperature": SERIES[series]}
+            "temperature": SERIES.get(series, 1.0)}
 
 
 def record_evaluation(database: Database, lease: RunLease, step: int) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import collections
 from hone.resolution import sources
-from hone.spec.run import RunSpec, Slot, TaskSource
+from hone.spec.noise import NoiseSpec
+from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role, Voice
 from services.learner.driver.budgets import Granted
@@ -26,17 +27,20 @@ def request_groups(
     transaction: Transaction, lease: RunLease, purpose: str, first: int, step: int, version_id: str | None,
     tasks: Sequence[Task], granted: Sequence[Granted], sampling: Callable[[RunSpec], dict[str, Any]], series: str = "",
     traceparent: str | None = None, kind: str = "generate", harness_params: Mapping[str, Any] | None = None,
+    noise: NoiseSpec | None = None,
 ) -> int:
     """Insert one requested group, with its order, for each task; return how many groups are new.
 
     The groups are numbered from `first`. Without `version_id` the newest version samples them. `lease.spec` is the
     spec of the step's stage, and `sampling` returns the sampling parameters by the spec of a task's source. Its
-    harness gets `harness_params` besides those of the spec. With max_staleness above 0 a group has a deadline of its
+    harness gets `harness_params` besides those of the spec. Held-out tasks have the noise of their own source, or else
+    `noise`; those of the run's task are clean without it. With max_staleness above 0 a group has a deadline of its
     own besides the run's.
     """
     spec = lease.spec
-    of = {one.name: one.spec for one in (sources.held_out(spec) if purpose == "eval" else sources.of(spec))}
-    trains = purpose == "train"
+    trains, found = purpose == "train", sources.held_out(spec) if purpose == "eval" else sources.of(spec)
+    of = {one.name: one.spec for one in found}
+    noises = {one.name: one.spec.task.noise if trains or one.held_out_alone else None for one in found}
     texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
     voices = {role: Voice(endpoint=name, **spec.roles.asked[role].sampling)
@@ -45,7 +49,7 @@ def request_groups(
     harnesses = {name: one.harness or CHAT for name, one in of.items()}
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=own.rollouts,
-              task=_with_noise(of[task.source].task, task, f"{spec.seed}/{first + place}" if trains else ""),
+              task=_with_noise(noise or noises[task.source], task, f"{spec.seed}/{first + place}" if trains else ""),
               task_hash=task.content_hash, source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
               grader=of[task.source].grader if kind == "generate" else None,
               harness=harnesses[task.source].name,
@@ -61,13 +65,13 @@ def request_groups(
         orders=[order.model_dump_json() for order in orders])
 
 
-def _with_noise(source: TaskSource, task: Task, draw: str) -> dict[str, Any]:
-    """Return a task with the noise that its source gives it, if any.
+def _with_noise(noise: NoiseSpec | None, task: Task, draw: str) -> dict[str, Any]:
+    """Return a task with noise, if there is some for it.
 
     Held-out tasks (an empty `draw`) have the same noise in each evaluation.
     """
-    noise = source.noise.of_task(f"{draw}/{task.content_hash}") if source.noise else None
-    return task.body if noise is None else {**task.body, "noise": noise.model_dump()}
+    own = noise.of_task(f"{draw}/{task.content_hash}") if noise else None
+    return task.body if own is None else {**task.body, "noise": own.model_dump()}
 
 
 def _models(transaction: Transaction, lease: RunLease, trains: bool) -> tuple[int | None, dict[str, Role]]:

@@ -111,3 +111,12 @@ FROM (
     ORDER BY g.request_no DESC LIMIT %(most)s) g
 JOIN trajectories t ON t.group_id = g.id
 ORDER BY g.request_no DESC, t.index
+
+-- name: of_noise
+-- The sampled answers of one evaluation, clean ones and those under noise; without a step of the newest one with noise.
+SELECT t.group_id, t.index, g.step, g.series, g.task_hash, t.score, t.completion_tokens, t.part, t.row
+FROM groups g JOIN trajectories t ON t.group_id = g.id
+WHERE g.run_id = %(run_id)s AND g.purpose = 'eval' AND (g.series = 'sampled' OR g.series LIKE 'noise/%%') AND g.step = coalesce(
+    %(step)s, (SELECT max(n.step) FROM groups n
+               WHERE n.run_id = %(run_id)s AND n.purpose = 'eval' AND n.series LIKE 'noise/%%' AND n.state = 'used'))
+ORDER BY t.group_id, t.index LIMIT %(limit)s

@@ -1,0 +1,43 @@
+"""What noise does to a policy, as lines of a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from hone.client.noise import NoiseReport
+
+
+def columns(found: NoiseReport) -> list[str]:
+    """Return the titles of the table's columns."""
+    powers = (f"pass^{k}" for k in range(1, _most(found) + 1))
+    return ["noise", "reward", "drop", *powers, "tokens", "turns", "injections", "stable"]
+
+
+def lines(found: NoiseReport) -> Iterator[Sequence[str]]:
+    """Yield the lines of the table, the clean answers first."""
+    for row in found.rows:
+        powers = [*map(_number, row.pass_hat), *["-"] * (_most(found) - len(row.pass_hat))]
+        yield [row.noise or "clean", _number(row.reward), _share(row.drop), *powers, f"{row.tokens:.0f}",
+               f"{row.turns:.1f}", f"{row.injections:.2f}", _share(row.stable)]
+
+
+def below(found: NoiseReport) -> Iterator[str]:
+    """Yield what is said below the table."""
+    yield (f"after step {found.step}; an answer succeeds from a score of {found.success:g}; drops are against the "
+           "clean answers to the same tasks")
+    if masked := sum(row.masked for row in found.rows):
+        yield f"{masked} answers have no score and no part in this"
+    if undefined := max((row.undefined for row in found.rows), default=0):
+        yield f"{undefined} tasks fail without noise, so that nothing can drop"
+    if found.truncated:
+        yield "there are more answers than are read"
+
+
+def _most(found: NoiseReport) -> int:
+    return max((len(row.pass_hat) for row in found.rows), default=0)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}%"

@@ -1,0 +1,77 @@
+"""/runs/{id}/noise: what each type of noise did to the held-out answers, beside their clean twins."""
+
+from nicegui import ui
+from starlette.requests import Request
+
+from hone.client.noise import NoiseReport, NoiseRow
+from hone.client.resources import Run
+from services.console.pages.run_header import RunHeader
+from services.console.view import PageView
+from services.console.widgets import formats, parts
+from services.console.widgets.markup import Markup, html, join, tag
+
+
+async def show(view: PageView, request: Request) -> None:
+    """Show the report of the newest evaluation with noise, and keep it current."""
+    run = await view.ask(view.hone.run, request.path_params["run_id"])
+    header, shown = RunHeader(view, run, "Noise"), ui.element("div")
+    with shown:
+        content = html(Markup(""))
+
+    async def load() -> None:
+        await header.refresh()
+        content.set_content(page(run, await view.ask(view.hone.noise, run.id)))
+
+    await load()
+    view.live(load)
+
+
+def page(run: Run, found: NoiseReport) -> Markup:
+    """Return the whole of the page below its head."""
+    if not found.rows:
+        return parts.empty("No noise", "No evaluation of this run has had noise yet. A spec asks for it by eval.noise.")
+    note = (f"Held-out answers after step {found.step}. Each task is answered without noise and under each type of "
+            "noise, which changes results of tools and leaves the world as it is. An answer succeeds from a score of "
+            f"{found.success:g}. Drops are against the clean answers to the same tasks.")
+    return tag("div", parts.section("Rewards under noise", _table(found), note=note), _figures(found), class_="stacked")
+
+
+def _table(found: NoiseReport) -> Markup:
+    most = max(len(row.pass_hat) for row in found.rows)
+    columns = ["Reward", "Drop", *(f"pass^{k}" for k in range(1, most + 1)), "Tokens", "Turns", "Injections", "Stable"]
+    head = [tag("th", one, scope="col", class_="number") for one in columns]
+    body = [tag("tr", _name(row), *(
+        tag("td", cell, class_="number", data_label=column)
+        for column, cell in zip(columns, _cells(row, most), strict=True))) for row in found.rows]
+    table = tag("table", tag("caption", "Figures by type of noise", class_="unseen"),
+                tag("thead", tag("tr", tag("th", "Noise", scope="col"), *head)), tag("tbody", *body))
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Figures by type of noise")
+
+
+def _name(row: NoiseRow) -> Markup:
+    counts = f"{row.tasks} tasks, {row.trials} answers" + (f", {row.masked} masked" if row.masked else "")
+    return tag("th", join([row.noise or "clean", tag("div", counts, class_="faint")]), scope="row")
+
+
+def _cells(row: NoiseRow, most: int) -> list[object]:
+    powers = [formats.number(value) for value in row.pass_hat]
+    return [tag("span", f"{row.reward:.3f}", class_="strong"), _share(row.drop), *powers,
+            *[formats.ABSENT] * (most - len(powers)), f"{row.tokens:.0f}", f"{row.turns:.1f}", f"{row.injections:.2f}",
+            _share(row.stable)]
+
+
+def _share(value: float | None) -> object:
+    return formats.ABSENT if value is None else f"{100 * value:.1f} %"
+
+
+def _figures(found: NoiseReport) -> Markup:
+    drops = [(row.drop, row.noise) for row in found.rows if row.drop is not None]
+    shown = []
+    if drops:
+        drop, worst = max(drops)
+        shown.append(parts.figure("Hardest noise", worst, f"{100 * drop:.1f} % of the clean reward is lost"))
+    if undefined := max(row.undefined for row in found.rows):
+        shown.append(parts.figure("Without a clean success", str(undefined), "tasks; nothing of them can drop"))
+    if found.truncated:
+        shown.append(parts.figure("Incomplete", "Yes", "there are more answers than are read", "warn"))
+    return parts.figures(*shown) if shown else Markup("")
