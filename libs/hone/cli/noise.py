@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
+from hone.cli.output import say, table
 from hone.client.noise import NoiseReport
+
+
+def show(found: NoiseReport) -> None:
+    """Print the table, and what belongs below it."""
+    if not found.rows:
+        say("no evaluation of the run has had noise yet; eval.noise asks for it")
+        return
+    table(columns(found), lines(found))
+    for line in below(found):
+        say(line)
 
 
 def columns(found: NoiseReport) -> list[str]:

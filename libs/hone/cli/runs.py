@@ -328,12 +328,8 @@ def show_noise(
         found = client.noise(run, step)
     if json:
         say(found.model_dump_json())
-    elif found.rows:
-        table(noise.columns(found), noise.lines(found))
-        for line in noise.below(found):
-            say(line)
     else:
-        say("no evaluation of the run has had noise yet; eval.noise asks for it")
+        noise.show(found)
 
 
 @app.command()

@@ -15,6 +15,8 @@ REWARD = MetricGroup("Reward and evaluation", (), {
         "Reward and length", "", "Correlation of scores with tokens of answers; none where one of them does not vary."),
     "eval/{series}": Metric(
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
+    "eval/noise/{type}": Metric("Held-out accuracy under noise: {type}", "", "The same, with noise of this type."),
+    "eval/noise/{type}/{component}": Metric("Held-out {component} under noise: {type}", "", "Mean of the component."),
     "eval/{series}/{component}": Metric(
         "Held-out {component}, {series}", "", "Mean of the grade's component {component}, with {series} answers."),
     "judge/disagreement": Metric("Judge, asked twice", "share", "Samples on which two verdicts of the judge differ."),
@@ -29,15 +31,12 @@ ROLLOUTS = MetricGroup("Rollouts", (), {
     "completion/max_tokens": Metric("Longest answer", "tokens", "Length of the step's longest sample."),
     "completion/tokens": Metric("Sampled tokens", "tokens", "Tokens of all samples of the step."),
     "completion/truncated": Metric("Truncated answers", "share", "Samples that were cut off at the token limit."),
-    "staleness/mean": Metric(
-        "Mean staleness", "versions",
+    "staleness/mean": Metric("Mean staleness", "versions",
         "Mean number of versions that the step's groups are behind the version in training."),
     "staleness/max": Metric("Largest staleness", "versions", "The same number for the step's oldest group."),
-    "groups/expired": Metric(
-        "Expired groups", "groups",
+    "groups/expired": Metric("Expired groups", "groups",
         "Groups dropped so far because they were not ready in time or too stale to train on."),
-    "gap/mean": Metric(
-        "Trainer-sampler gap", "nats a token",
+    "gap/mean": Metric("Trainer-sampler gap", "nats a token",
         "Mean difference between the trainer's and the engine's log-probability of the same token."),
     "gap/max": Metric("Largest gap", "nats", "Largest such difference of a token."),
     "gap/probe_mean": Metric(
