@@ -74,7 +74,7 @@ class Sessions:
             return await self._step_all(call, ask)
         if name == "Close":
             return await self._close(call, ask)
-        if name in ("Step", "Snapshot", "Verify", "Fork", "Examine"):
+        if name in ("Step", "Say", "Snapshot", "Verify", "Fork", "Examine"):
             request, place = call.request, self._ids.opened(call.request.session_id, call.tenant_id)
             request.session_id = place.session_id
             answer = await ask(place.address, request.SerializeToString())
@@ -84,7 +84,8 @@ class Sessions:
 
     def _renamed(self, name: str, answer: bytes, tenant_id: str) -> bytes:
         """Return an answer whose new sessions have the ids of the door, and no address."""
-        kind: Any = {"Reset": pb.ResetResponse, "Restore": pb.RestoreResponse, "Fork": pb.ForkResponse}.get(name)
+        kind: Any = {"Reset": pb.ResetResponse, "Restore": pb.RestoreResponse, "Fork": pb.ForkResponse,
+                     "CreateUser": pb.CreateUserResponse}.get(name)
         if kind is None:
             return answer
         read = kind.FromString(answer)

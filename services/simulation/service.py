@@ -20,6 +20,7 @@ from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
 from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
+from services.simulation import users
 from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.sessions import Session, Sessions
@@ -122,6 +123,26 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         """End sessions."""
         self._sessions.close(request.session_ids, _tenant(context))
         return simulation_pb2.CloseResponse()
+
+    async def CreateUser(
+            self, request: simulation_pb2.CreateUserRequest, context: Any) -> simulation_pb2.CreateUserResponse:
+        """Start a session with a simulated user."""
+        self._sessions.expect_room(_tenant(context))
+        session, seen = await self._task_thread.run(_owner(context), partial(_user, request))
+        opened = self._opened(session, _tenant(context), observation_message(seen))
+        return simulation_pb2.CreateUserResponse(session=opened, words=users.words(seen))
+
+    async def Say(self, request: simulation_pb2.SayRequest, context: Any) -> simulation_pb2.SayResponse:
+        """Say something to a user, and return its words."""
+        session = self._sessions.get(request.session_id, _tenant(context))
+        if session.task.environment != "dialogue":
+            raise InvalidField("session_id", session.task.environment, "a session of a user (CreateUser)")
+
+        async def step(session: Session, index: int, action: str) -> Transition:
+            return await self._of(session, context, lambda: session.step(index, action))
+
+        judges = self.audiences.judges if self.audiences else None
+        return await users.Users(step, judges).say(session, request, calling(context))
 
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
@@ -226,6 +247,15 @@ def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observat
     with _fields_named(prefix):
         one = episode_from_proto(message)
         return Session(message, one), one.reset()
+
+
+def _user(request: simulation_pb2.CreateUserRequest) -> tuple[Session, Observation]:
+    try:
+        return _start(users.task(request), "")
+    except WrongParams as error:
+        raise InvalidField(error.field, error.found, error.expected) from error
+    except InvalidField as error:
+        raise error.named({"item": "user_json", "params": "params_json"}) from error
 
 
 def _is_elsewhere(session: Session) -> bool:

@@ -124,6 +124,67 @@ class StepResponse(_message.Message):
     injection_json: str
     def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ..., rules: _Optional[_Mapping[str, float]] = ..., injection_json: _Optional[str] = ...) -> None: ...
 
+class CreateUserRequest(_message.Message):
+    __slots__ = ("user_json", "params_json", "seed")
+    USER_JSON_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    user_json: str
+    params_json: str
+    seed: int
+    def __init__(self, user_json: _Optional[str] = ..., params_json: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class CreateUserResponse(_message.Message):
+    __slots__ = ("session", "words")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    words: str
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., words: _Optional[str] = ...) -> None: ...
+
+class Voice(_message.Message):
+    __slots__ = ("endpoint", "max_tokens", "temperature")
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    endpoint: str
+    max_tokens: int
+    temperature: float
+    def __init__(self, endpoint: _Optional[str] = ..., max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ...) -> None: ...
+
+class SayRequest(_message.Message):
+    __slots__ = ("session_id", "index", "text", "voice")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    VOICE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    index: int
+    text: str
+    voice: Voice
+    def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., text: _Optional[str] = ..., voice: _Optional[_Union[Voice, _Mapping]] = ...) -> None: ...
+
+class SayResponse(_message.Message):
+    __slots__ = ("words", "done", "next_index", "item_json", "rules")
+    class RulesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    words: str
+    done: bool
+    next_index: int
+    item_json: str
+    rules: _containers.ScalarMap[str, float]
+    def __init__(self, words: _Optional[str] = ..., done: _Optional[bool] = ..., next_index: _Optional[int] = ..., item_json: _Optional[str] = ..., rules: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
 class StepBatchRequest(_message.Message):
     __slots__ = ("steps",)
     STEPS_FIELD_NUMBER: _ClassVar[int]

@@ -94,6 +94,16 @@ class SimulationServiceStub:
                 request_serializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.FromString,
                 _registered_method=True)
+        self.CreateUser = channel.unary_unary(
+                '/hone.v1.SimulationService/CreateUser',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.CreateUserRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.CreateUserResponse.FromString,
+                _registered_method=True)
+        self.Say = channel.unary_unary(
+                '/hone.v1.SimulationService/Say',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.SayRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.SayResponse.FromString,
+                _registered_method=True)
         self.FitAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/FitAudience',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
@@ -208,6 +218,20 @@ class SimulationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateUser(self, request, context):
+        """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Say(self, request, context):
+        """Says something to the user of a session and returns its words; the same index returns the same words.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def FitAudience(self, request, context):
         """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far.
         """
@@ -305,6 +329,16 @@ def add_SimulationServiceServicer_to_server(servicer, server):
                     servicer.ListEnvironments,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.FromString,
                     response_serializer=hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.SerializeToString,
+            ),
+            'CreateUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateUser,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.CreateUserRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.CreateUserResponse.SerializeToString,
+            ),
+            'Say': grpc.unary_unary_rpc_method_handler(
+                    servicer.Say,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.SayRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.SayResponse.SerializeToString,
             ),
             'FitAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.FitAudience,
@@ -656,6 +690,60 @@ class SimulationService:
             '/hone.v1.SimulationService/ListEnvironments',
             hone_dot_v1_dot_simulation__pb2.ListEnvironmentsRequest.SerializeToString,
             hone_dot_v1_dot_simulation__pb2.ListEnvironmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/CreateUser',
+            hone_dot_v1_dot_simulation__pb2.CreateUserRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.CreateUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Say(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Say',
+            hone_dot_v1_dot_simulation__pb2.SayRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.SayResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,10 @@ class SimulationServiceStub:
     """Tasks of a split, by their place in its endless stream: the same place is always the same task."""
     ListEnvironments: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ListEnvironmentsRequest, _simulation_pb2.ListEnvironmentsResponse]
     """Names and parameters of the environments here."""
+    CreateUser: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CreateUserRequest, _simulation_pb2.CreateUserResponse]
+    """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
+    Say: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]
+    """Says something to the user of a session and returns its words; the same index returns the same words."""
     FitAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
     ReadAudienceFit: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]
@@ -93,6 +97,10 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Tasks of a split, by their place in its endless stream: the same place is always the same task."""
     ListEnvironments: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ListEnvironmentsRequest, _simulation_pb2.ListEnvironmentsResponse]  # type: ignore[assignment]
     """Names and parameters of the environments here."""
+    CreateUser: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CreateUserRequest, _simulation_pb2.CreateUserResponse]  # type: ignore[assignment]
+    """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
+    Say: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]  # type: ignore[assignment]
+    """Says something to the user of a session and returns its words; the same index returns the same words."""
     FitAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
     ReadAudienceFit: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
@@ -200,6 +208,22 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_simulation_pb2.ListEnvironmentsResponse, _abc.Awaitable[_simulation_pb2.ListEnvironmentsResponse]]:
         """Names and parameters of the environments here."""
+
+    @_abc_1.abstractmethod
+    def CreateUser(
+        self,
+        request: _simulation_pb2.CreateUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.CreateUserResponse, _abc.Awaitable[_simulation_pb2.CreateUserResponse]]:
+        """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
+
+    @_abc_1.abstractmethod
+    def Say(
+        self,
+        request: _simulation_pb2.SayRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.SayResponse, _abc.Awaitable[_simulation_pb2.SayResponse]]:
+        """Says something to the user of a session and returns its words; the same index returns the same words."""
 
     @_abc_1.abstractmethod
     def FitAudience(

@@ -55,6 +55,8 @@ RULES: dict[str, Rule] = {
     _SIMULATION + "Reset": Rule("run", checks="starts sessions of the tenant"),
     _SIMULATION + "Step": _SESSIONS,
     _SIMULATION + "StepBatch": _SESSIONS,
+    _SIMULATION + "CreateUser": _SESSIONS,
+    _SIMULATION + "Say": Rule("run", checks="sessions that the tenant started", spends=True),
     _SIMULATION + "Snapshot": _SESSIONS,
     _SIMULATION + "Restore": Rule("run", checks="starts a session of the tenant"),
     _SIMULATION + "Fork": _SESSIONS,

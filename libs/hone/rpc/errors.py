@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import grpc
@@ -29,7 +29,12 @@ class InvalidField(RpcError):
 
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(f"{field}: found {found!r}, expected {expected}")
-        self.field = field
+        self.field, self.found, self.expected = field, found, expected
+
+    def named(self, roots: Mapping[str, str]) -> "InvalidField":
+        """Return the error with other names of fields: `roots` by the first part of their path."""
+        root, dot, rest = self.field.partition(".")
+        return InvalidField(f"{roots.get(root, root)}{dot}{rest}", self.found, self.expected)
 
 
 class Unauthenticated(RpcError):

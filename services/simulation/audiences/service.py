@@ -26,7 +26,7 @@ class Audiences:
     """Makes and asks simulators of users."""
 
     def __init__(self, rows: AudienceRows, judges: AskedJudges) -> None:
-        self._rows, self._answers = rows, AudienceAnswers(rows, judges)
+        self.judges, self._rows, self._answers = judges, rows, AudienceAnswers(rows, judges)
 
     async def fit(self, request: simulation_pb2.FitAudienceRequest, context: Any) -> simulation_pb2.AudienceFit:
         """Ask for a fit, which is made beside other work. Raises InvalidField."""

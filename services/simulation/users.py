@@ -1,0 +1,82 @@
+"""Simulated users for agents elsewhere: sessions of the environment `dialogue`, with words of models where needed."""
+
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hone.api import simulation_pb2, trajectory_pb2
+from hone.environments.contract import Ask, Observation, Transition
+from hone.environments.hashing import canonical
+from hone.environments.tasks import json_object
+from hone.graders.questions import JudgeFailed, Question
+from hone.judges.asking import AskedJudges
+from hone.process.line import StillWaiting, Turn
+from hone.rpc.errors import InvalidField, NotReady, Refused
+from hone.rpc.tenancy import Caller
+from services.simulation.sessions import Session
+
+Step = Callable[[Session, int, str], Awaitable[Transition]]
+"""Takes the step of a session with an index, or returns its stored result."""
+_OWN = {"domain": "talk"}
+_MOST_TOKENS, _TEMPERATURE = 512, 0.7
+
+
+def task(request: simulation_pb2.CreateUserRequest) -> trajectory_pb2.Task:
+    """Return the task of a session with the user that is asked for. Raises WrongParams and InvalidField."""
+    params = json_object(request.params_json or "{}", "params_json")
+    if "domain" in params:
+        raise InvalidField("params_json.domain", params["domain"], "none: the user is the one of user_json")
+    return trajectory_pb2.Task(
+        environment="dialogue", params_json=json.dumps({**params, **_OWN}), seed=request.seed,
+        item_json=json.dumps(json_object(request.user_json, "user_json")))
+
+
+def words(seen: Observation) -> str:
+    """Return what a user said last; empty if it said nothing."""
+    said = [message["content"] for message in seen.messages if message["role"] == "user"]
+    return str(said[-1]).strip() if said else ""
+
+
+class Users:
+    """Says texts to users, and has judges find the words of those that a model speaks for."""
+
+    def __init__(self, step: Step, judges: AskedJudges | None) -> None:
+        """`judges`: None where no model can be asked."""
+        self._step, self._judges = step, judges
+
+    async def say(
+        self, session: Session, request: simulation_pb2.SayRequest, who: Caller | None,
+    ) -> simulation_pb2.SayResponse:
+        """Return a user's answer. Raises InvalidField, NotFound, NotReady, and Refused: also for unfaithful words."""
+        index, taken = request.index, await self._step(session, request.index, request.text)
+        rules = dict(taken.rules)
+        while (asked := taken.observation.ask) is not None:
+            index += 1
+            found = "" if index < session.next_index else await self._found(asked, session, index, request, who)
+            taken = await self._step(session, index, found)
+        return simulation_pb2.SayResponse(
+            words=words(taken.observation), done=taken.done, next_index=index + 1,
+            item_json=canonical(taken.observation.item), rules=rules)
+
+    async def _found(
+        self, asked: Ask, session: Session, index: int, request: simulation_pb2.SayRequest, who: Caller | None,
+    ) -> str:
+        """Return the words that a model finds."""
+        voice = request.voice
+        if not voice.endpoint:
+            raise InvalidField("voice.endpoint", "", "the name of a judge or of a model, which finds the user's words")
+        if self._judges is None or who is None:
+            raise Refused("no model can be asked here: the service has no database, or the caller no tenant")
+        temperature = voice.temperature if voice.HasField("temperature") else _TEMPERATURE
+        question = Question(voice.endpoint, _plain(asked), voice.max_tokens or _MOST_TOKENS, temperature,
+                            seed=zlib.crc32(f"{session.task.seed}/{index}".encode()) % 2**31)
+        try:
+            reply = await self._judges.ask(question, Turn(tenant=who.tenant_id, key=who.key_id))
+        except (JudgeFailed, StillWaiting) as failed:
+            raise NotReady(f"{voice.endpoint} gave no words for the user: {failed}") from failed
+        return reply.text
+
+
+def _plain(asked: Ask) -> list[Mapping[str, Any]]:
+    return [dict(message) for message in asked.messages]
