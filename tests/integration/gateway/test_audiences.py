@@ -3,10 +3,13 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from hone.cli.main import app
 from hone.client import Client, errors
 from hone.client.audience_resources import AudienceFit
 from hone.stack import ports
@@ -136,6 +139,35 @@ def test_another_tenant_finds_nothing(other: Client, fit: AudienceFit) -> None:
                  lambda: other.delete_audience_fit(fit.id)):
         with pytest.raises(errors.NotFound):
             call()
+
+
+def test_the_commands(
+    hone: Client, fit: AudienceFit, gateway: Gateway, tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HONE_URL", gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", tenant)
+    groups, params = tmp_path / "groups.jsonl", tmp_path / "fit.yaml"
+    groups.write_text(json.dumps({"merchant": MERCHANT, "strategy": {"discount": 0.1}, "rates": {STEP: 0.4},
+                                  "users": 100}) + "\n")
+    params.write_text("model: logistic\nmining: {max_policies: 0}\nreasoner: {formulas: {result: {intercept: -1}}}\n")
+
+    def typed(*words: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["audience", *words])
+        assert result.exit_code == code, result.output
+        return str(result.stdout)
+
+    assert fit.id in typed("list")
+    assert "users reach result" in typed("show", fit.id)
+    asked = ("--merchant", json.dumps(MERCHANT), "--strategy", '{"discount": 0.5}')
+    assert "note: extrapolates: strategy.discount" in typed("simulate", fit.id, *asked)
+    assert json.loads(typed("simulate", fit.id, *asked, "--json"))["steps"][0]["step"] == STEP
+    assert "right directions" in typed("evaluate", fit.id, str(groups))
+    assert f"{fit.id} done" in typed("calibrate", fit.id, "--shrinkage", "10")
+    typed("simulate", fit.id, "--merchant", "[]", "--strategy", "{}", code=2)
+    made = typed("fit", "logs", "--params", str(params)).split()[-2]
+    assert hone.audience_fit(made).report["warnings"]
+    typed("delete", made)
+    typed("show", made, code=1)
 
 
 def test_a_fit_is_deleted_with_what_it_said(hone: Client, fit: AudienceFit) -> None:

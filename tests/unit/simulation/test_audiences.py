@@ -1,0 +1,169 @@
+"""Fits of audiences beside other work: what becomes of one that fails, and what a request about a group says."""
+
+import asyncio
+import json
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hone.api.simulation_pb2 import AudienceGroup, MeasuredGroup
+from hone.audiences import stored, world
+from hone.audiences.job import made
+from hone.audiences.training import FitParams
+from hone.graders.error_kinds import ErrorKind
+from hone.graders.questions import JudgeFailed
+from hone.rpc.errors import InvalidField, NotReady
+from hone.spec.problems import Invalid, Problem
+from services.simulation.audiences import requests, worker
+from services.simulation.audiences.reasoners import turn_of
+from services.simulation.audiences.rows import ClaimedFit
+from services.simulation.audiences.worker import AudienceFits, listed, of_listed
+
+
+class Rows:
+    """Notes what becomes of a fit."""
+
+    def __init__(self, kept: bool = True) -> None:
+        self.kept, self.ended = kept, list[tuple[str, str]]()
+
+    async def keep(self, _: ClaimedFit) -> bool:
+        return self.kept
+
+    async def fail(self, _: ClaimedFit, reason: str) -> None:
+        self.ended.append(("failed", reason))
+
+    async def again(self, _: ClaimedFit, after_s: float, reason: str) -> None:
+        self.ended.append((f"again after {after_s:g} s", reason))
+
+
+def fit(attempts: int = 1) -> ClaimedFit:
+    return ClaimedFit("fit_1", "tenant_1", None, "logs", FitParams(), None, attempts)
+
+
+async def worked(rows: Rows, error: BaseException | None, attempts: int = 1) -> list[tuple[str, str]]:
+    fits = AudienceFits(cast(Any, rows), cast(Any, None), "file:///nowhere")
+
+    async def making(_: ClaimedFit) -> None:
+        if error is not None:
+            raise error
+        await asyncio.sleep(60)
+
+    fits._made = making  # type: ignore[method-assign]
+    await fits._work(fit(attempts))
+    return rows.ended
+
+
+@pytest.mark.parametrize(("error", "attempts", "ended"), [
+    (Invalid([Problem("row 1: week", "nothing", "a number")]), 1,
+     [("failed", "row 1: week: found nothing, expected a number")]),
+    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 1, [("again after 10 s", f"{ErrorKind.MODEL_SERVER}: away")]),
+    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 4, [("failed", f"{ErrorKind.MODEL_SERVER}: away")]),
+    (ChildProcessError("killed"), 2, [("again after 20 s", "killed")]),
+    (RuntimeError("a bug"), 1, [("again after 10 s", "RuntimeError: a bug")]),
+    (NotReady("the database is away"), 1, []),
+])
+async def test_what_becomes_of_a_fit_that_cannot_be_made(
+    error: BaseException, attempts: int, ended: list[tuple[str, str]],
+) -> None:
+    assert await worked(Rows(), error, attempts) == ended
+
+
+async def test_work_whose_lease_was_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LEASE_S", 0.04)
+    rows = Rows(kept=False)
+    assert await asyncio.wait_for(worked(rows, None), 20) == []
+
+
+async def test_the_end_of_the_service_ends_the_work() -> None:
+    task = asyncio.create_task(worked(Rows(), None))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 20)
+
+
+def lines(**change: Any) -> list[bytes]:
+    """Return the parameters of a fit and the exposures of eight merchants."""
+    behaviour = world.behaviour(0, "train", 8, (0.0, 0.25), world.Habits.of(0))
+    rows = [{**row, "merchant_id": merchant, "week": 1, "outcome": {"order": int(outcome[0])}}
+            for row, merchant, outcome in zip(
+                behaviour.rows, behaviour.merchants.tolist(), behaviour.outcomes, strict=True)]
+    params = {"model": "logistic", "mining": {"max_policies": 3}, **change}
+    return [json.dumps(one).encode() + b"\n" for one in (params, *rows)]
+
+
+def test_a_job_makes_a_simulator_and_the_groups_of_its_fusion() -> None:
+    found = made(lines())
+    simulator = stored.of_json(found["simulator"])
+    assert (found["merchants"], len(found["groups"])) == ([6, 2], 2)
+    one = found["groups"][0]
+    encoded = simulator.columns.encode(one["rows"])
+    assert one["fitted"] == pytest.approx(simulator.fitted(encoded).mean(0))
+    assert len(one["users"]) == len(one["rows"]) == world.USERS
+
+
+def test_a_job_names_the_problems_of_its_input() -> None:
+    assert made([*lines(), b"{}"])["problems"][0]["field"] == "row 1201: merchant_id"
+    assert made(lines(calibration_merchants=["x"]))["problems"][0]["found"] == "'x'"
+
+
+def test_unreadable_personas_are_none_in_json() -> None:
+    q = np.array([[0.25, 0.5], [np.nan, 0.5]])
+    assert listed(q) == [[0.25, 0.5], None]
+    assert np.array_equal(of_listed(listed(q), 2), np.array([[0.25, 0.5], [np.nan, np.nan]]), equal_nan=True)
+
+
+def test_texts_of_numbers_in_rows_are_numbers() -> None:
+    kept = {"user": {"a": "1e-7", "b": "tea", "c": "12"}}
+    assert worker._numbers(kept) == {"user": {"a": 1e-7, "b": "tea", "c": "12"}}
+
+
+def group(**given: Any) -> AudienceGroup:
+    return AudienceGroup(**{f"{name}_json": json.dumps(value) for name, value in given.items()})
+
+
+def test_a_group_is_read() -> None:
+    found = requests.group(group(
+        merchant={"open": True, "category": "tea"}, strategy={"discount": 1},
+        segment=[{"column": "user.age", "comparison": ">", "bound": 3}]), "")
+    assert found.audience.merchant == {"open": 1.0, "category": "tea"}
+    assert found.strategy == {"discount": 1.0}
+    assert str(found.audience.segment[0]) == "user.age is more than 3"
+
+
+@pytest.mark.parametrize(("message", "refusal"), [
+    (group(merchant=[], strategy={}), r"^g\.merchant: found \[\], expected an object"),
+    (group(merchant={"a": None}, strategy={}), r"^g\.merchant\.a: found nothing"),
+    (group(merchant={}, strategy={"a": [1]}), r"^g\.strategy\.a: found \[1\]"),
+    (group(merchant={}, strategy={}, segment={}), r"^g\.segment: found"),
+    (group(merchant={}, strategy={}, segment=[{"column": "a"}]), r"^g\.segment\[0\]\.comparison: found nothing"),
+    (AudienceGroup(strategy_json="x" * 300_000), r"^g\.strategy_json: .*300000 characters"),
+    (AudienceGroup(segment_json="[" * 100_000), r"^g\.segment_json: "),
+])
+def test_a_wrong_group_names_its_field(message: AudienceGroup, refusal: str) -> None:
+    with pytest.raises(InvalidField, match=refusal):
+        requests.group(message, "g.")
+
+
+@pytest.mark.parametrize(("message", "refusal"), [
+    (MeasuredGroup(rates={"click": 0.5}, users=1), "g.rates: found 'click', expected order"),
+    (MeasuredGroup(users=1), "g.rates: found 'nothing', expected order"),
+    (MeasuredGroup(rates={"order": 1.5}, users=1), r"g.rates.order: found 1.5"),
+    (MeasuredGroup(rates={"order": float("nan")}, users=1), "g.rates.order: found nan"),
+    (MeasuredGroup(rates={"order": 0.5}), "g.users: found 0"),
+])
+def test_wrong_measurements_name_their_field(message: MeasuredGroup, refusal: str) -> None:
+    with pytest.raises(InvalidField, match=refusal):
+        requests.rates(message, ["order"], "g.")
+
+
+async def test_a_process_that_ends_badly_is_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
+    with pytest.raises(ChildProcessError, match="ended with 1"):
+        await worker._computed(b"")
+
+
+def test_the_turn_of_a_fit_counts_to_its_key() -> None:
+    turn = turn_of("fit_1", "tenant_1", "key_1")
+    assert (turn.run, turn.tenant, turn.key) == ("audience/fit_1", "tenant_1", "key_1")
