@@ -13,6 +13,7 @@ from benchmarks.methods.deliberation import HEAVYSKILL
 from benchmarks.methods.dialogues import HIAN, HIAN_RAMP
 from benchmarks.methods.distillation import AOPD
 from benchmarks.methods.experiment import Experiment
+from benchmarks.methods.hidden_shelf import HIDDEN_SHELF
 from benchmarks.methods.hinted_turns import SDAR
 from benchmarks.methods.judging import SELF_VERIFY
 from benchmarks.methods.lessons import EXPERIENCE
@@ -54,4 +55,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "heavyskill": HEAVYSKILL,
     "audiences": AUDIENCES,
     "audience_strategies": STRATEGIES,
+    "map_then_act": HIDDEN_SHELF,
 }
