@@ -87,7 +87,8 @@ class Execution:
         success = score >= self._params.success if known and score is not None else None
         spent = self.steps + (self._explored if self._params.reset else 0)
         return {"success": success, "charged": success if success is None else success and spent <= self._turns,
-                "explored": self._explored, "executed": self.steps, "invalid": self.invalid}
+                "explored": self._explored, "executed": self.steps, "invalid": self.invalid, "spent": spent,
+                "turns": self._turns}
 
 
 async def _execute(

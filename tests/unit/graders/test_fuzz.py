@@ -37,7 +37,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "each_call": {"grader": EXACT, "kinds": None, "join": "mean"},
     "state": {"expected": {"answer": "{{ item.answer }}"}, "unchanged": ["table"]},
     "tables": {"expected": "{{ item.tables }}", "path": "tables", "tables": {"items": {"key": "id"}}},
-    "skill_credit": {"grader": EXACT, "penalty": 0.1}, "skill_use": {},
+    "skill_credit": {"grader": EXACT, "penalty": 0.1}, "skill_use": {}, "map_use": {},
     "summed": {"grader": EXACT, "weight": 2.0}, "sql_phases": {"proposal": "exact"},
     "table_steps": {"reference": "{{ item.answer }}", "table": "table", "syntax": "line", "gate": {"mode": "gate"}},
     "python": {"name": "p", "source": "def grade(sample, item):\n    return 1.0"},

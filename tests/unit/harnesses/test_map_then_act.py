@@ -53,7 +53,7 @@ class Stub:
             yield from self._blind()
 
     def _wanted(self, thing: str) -> bool:
-        return thing.split()[0] == self.thing and not self.found[thing].startswith(f"{self.target} ")
+        return thing.split(maxsplit=1)[0] == self.thing and not self.found[thing].startswith(f"{self.target} ")
 
     def _search(self) -> Iterator[str]:
         for place in [*self.places, *["room 1"] * 99]:

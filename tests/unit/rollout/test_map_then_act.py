@@ -102,7 +102,8 @@ async def test_the_policy_explores_a_copy_writes_a_map_and_acts_from_the_start()
     assert (made["precision"], made["written"], made["dropped"]) == (0.5, 4, 0)
     assert made["entries"] == [[PLACE, "contains", "mug", 2], [WRONG, "contains", "nothing", 1]]
     [end] = noted(one, "outcome")
-    assert end == {"success": True, "charged": True, "explored": 4, "executed": 4, "invalid": 0}
+    assert end == {"success": True, "charged": True, "explored": 4, "executed": 4, "invalid": 0, "spent": 8,
+                   "turns": 20}
 
 
 async def test_each_phase_reads_what_it_needs() -> None:
@@ -150,9 +151,11 @@ async def test_exploration_converges_and_a_window_is_always_explored() -> None:
 
 async def test_success_is_noted_with_exploration_counted_and_not() -> None:
     [end] = noted(await played(turns=7), "outcome")
-    assert end == {"success": True, "charged": False, "explored": 4, "executed": 4, "invalid": 0}
+    assert end == {"success": True, "charged": False, "explored": 4, "executed": 4, "invalid": 0, "spent": 8,
+                   "turns": 7}
     [lost] = noted(await played(Phases(execute=["take mug"])), "outcome")
-    assert lost == {"success": False, "charged": False, "explored": 4, "executed": 1, "invalid": 1}
+    assert lost == {"success": False, "charged": False, "explored": 4, "executed": 1, "invalid": 1, "spent": 5,
+                    "turns": 20}
 
 
 async def test_an_exploration_that_ends_the_copy_leaves_the_task_as_it_was() -> None:
@@ -169,7 +172,8 @@ async def test_without_a_reset_only_harmless_actions_explore_and_the_task_goes_o
     assert [step.action for step in one.steps] == [f"go to {WRONG}", f"go to {PLACE}", "look", *DONE]
     assert "While you look around, only these actions are possible" in shown(one.calls[3])
     assert [call.number for call in one.calls] == ["0", "1", "2", "3", "4.0.0", "5", "6", "7", "8"]
-    assert noted(one, "outcome")[0] == {"success": True, "charged": True, "explored": 4, "executed": 4, "invalid": 0}
+    assert noted(one, "outcome")[0] == {
+        "success": True, "charged": True, "explored": 4, "executed": 4, "invalid": 0, "spent": 4, "turns": 20}
     over = await played(asked=group(budget=4, window=9, reset=False), turns=2)
     assert kinds(over) == ["explore", "explore"]
     assert (over.ended, noted(over, "outcome")) == ("done", [])
