@@ -43,7 +43,7 @@ class DialogueParams(EnvironmentParams):
 
 
 class Dialogue:
-    """A row is `{"goal": …, "knowledge": […]}`, perhaps with profile, policy, database, expected and communicate."""
+    """A row is a user: prompt (its first words), goal and knowledge; perhaps also profile, database and expected."""
 
     summary = "Talk to a simulated user, with tools: an order desk, sales calls, or the users of your rows."
     params = DialogueParams

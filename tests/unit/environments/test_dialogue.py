@@ -1,14 +1,17 @@
 """Dialogues: how scripted agents rank, users of rows, what is asked of a model, and what a sample's item has."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hone.environments import row_json
 from hone.environments.contract import EpisodeFailed, EpisodeOver, Transition, WrongParams
 from hone.environments.dialogues.episode import DialogueEpisode
 from hone.environments.dialogues.orders import FAMILIES
 from hone.environments.dialogues.scenario import as_expected
+from hone.environments.rows import Sieve
 from hone.environments.tasks import episode, make
 from hone.environments.tools import ToolCall
 
@@ -235,7 +238,7 @@ def test_a_user_of_a_model_says_its_last_words_before_the_dialogue_is_over() -> 
 
 
 ROW: dict[str, Any] = {
-    "goal": {"text": "I need a new zip code on W1.", "hears": ["changed"]},
+    "prompt": "It is about W1.", "goal": {"text": "I need a new zip code on W1.", "hears": ["changed"]},
     "knowledge": [{"name": "zip", "value": "777"}], "profile": {"id": "mover", "turns": 5}, "policy": "Be kind.",
     "database": {"orders": {"W1": {"customer": "C1", "item": "I1", "status": "pending", "price": 2, "days": 0}},
                  "customers": {"C1": {"email": "a@b.c"}}},
@@ -245,7 +248,7 @@ ROW: dict[str, Any] = {
 
 def test_a_row_brings_a_user_a_database_and_what_is_expected() -> None:
     one = dialogue(item=ROW)
-    assert [message["content"] for message in one.reset().messages] == ["Be kind.\n", "I need a new zip code on W1.\n"]
+    assert [message["content"] for message in one.reset().messages] == ["Be kind.\n", "It is about W1.\n"]
     assert one.step("The zip?").observation.messages[0]["content"] == "777\n"
     call(one, "find_customer", email="a@b.c")
     call(one, "change_address", order="W1", street="Hill 1", zip="777")
@@ -259,6 +262,9 @@ def test_a_row_brings_a_user_a_database_and_what_is_expected() -> None:
     ({"knowledge": {}}, "item.knowledge: found {}, expected a valid list"),
     ({"profile": {"turns": "5"}}, "item.profile.turns: found '5', expected a valid integer"),
     ({"profile": {"goal": {}}}, "item.profile.goal: found {}, expected nothing: the row has goal itself"),
+    ({"prompt": 1}, "item.prompt: found 1, expected a text"),
+    ({"messages": []}, "item.messages: found [], expected a prompt instead"),
+    ({"profile": {"opening": "Hi."}}, "item.profile.opening: found 'Hi.', expected a prompt instead"),
     ({"profile": []}, "item.profile: found [], expected an object"), ({"policy": 1}, "item.policy: found 1"),
     ({"communicate": "777"}, "item.communicate: found '777', expected a valid list"),
     ({"communicate": [7]}, "item.communicate.0: found 7"),
@@ -271,6 +277,22 @@ def test_a_wrong_field_of_a_row_is_named(changes: dict[str, Any], message: str) 
     with pytest.raises(WrongParams) as refused:
         make("dialogue", {}, 0, {**ROW, **changes})
     assert message in str(refused.value)
+
+
+def test_rows_of_an_uploaded_dataset_are_tasks_also_with_numbers_as_their_writer_wrote_them() -> None:
+    written = json.dumps(ROW).replace('"price": 2', '"price": 2.50').replace('"turns"', '"hang_up": 0.00, "turns"')
+    sieve = Sieve("dialogue", {})
+    assert sieve.content_hash(row_json.read(written)) == make("dialogue", {}, 0, json.loads(written)).content_hash
+    assert sieve.content_hash({**ROW, "goal": 3}) is None
+    assert [(one.number, one.key) for one in sieve.first] == [(2, "goal")]
+
+
+def test_the_row_of_the_documentation_is_a_user() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "users.md").read_text()
+    one = dialogue(item=json.loads(page.partition("```json\n")[2].partition("```")[0]), domain="talk")
+    assert one.reset().messages[0]["content"] == "Hello, it is about my order. I am Ada Berg.\n"
+    last = played(one, ["Which order?", "And your email?", "It is cancelled, 12.50 comes back."])
+    assert (last.done, one.verify()) == (True, 1.0)
 
 
 def test_the_domain_talk_needs_rows() -> None:

@@ -1,10 +1,11 @@
-"""Rows of a dataset as scenarios: `goal` and `knowledge`, and perhaps a profile, a policy and a database."""
+"""Rows of a dataset as scenarios: `prompt`, `goal` and `knowledge`, and perhaps a profile, a policy and a database."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from hone.environments import row_json
 from hone.environments.contract import Row, WrongParams, expectation
 from hone.environments.dialogues.scenario import DialogueDomain, Scenario, Store, Tables
 from hone.users import profile as profiles
@@ -14,10 +15,12 @@ _PHRASES = TypeAdapter(list[profiles.Phrases])
 
 
 def scenario(item: Row, domain: DialogueDomain) -> Scenario:
-    """Return the scenario of a row. Raises WrongParams with the path of the field in the row.
+    """Return the scenario of a row, whose `prompt` is what the user says first.
 
+    Raises WrongParams with the path of the field in the row.
     `expected` holds the rows of the database that are other ones at the end: cells of a row by its key, by table.
     """
+    item = row_json.plain(item)
     tables = _tables(item.get("database", {}), "item.database")
     _check_columns(tables, domain)
     store = Store(tables)
@@ -36,7 +39,10 @@ def _profile(item: Row) -> profiles.Profile:
         raise WrongParams("item.profile", given, "an object")
     if doubled := sorted(given.keys() & set(_OWN)):
         raise WrongParams(f"item.profile.{doubled[0]}", given[doubled[0]], f"nothing: the row has {doubled[0]} itself")
+    _refuse_other_openings(item, given)
     own = {name: item[name] for name in _OWN if name in item}
+    if "prompt" in item:
+        given = {**given, "opening": _text(item["prompt"], "item.prompt")}
     if isinstance(own.get("goal"), str):
         own["goal"] = {"text": own["goal"]}
     try:
@@ -45,6 +51,12 @@ def _profile(item: Row) -> profiles.Profile:
         part = error.field.partition(".")[0]
         path = error.field if part in _OWN else f"profile.{error.field}"
         raise WrongParams(f"item.{path.removesuffix('.profile')}", error.found, error.expected) from error
+
+
+def _refuse_other_openings(item: Row, given: Row) -> None:
+    for field, found in (("messages", item.get("messages")), ("profile.opening", given.get("opening"))):
+        if found is not None and (field == "messages" or "prompt" in item):
+            raise WrongParams(f"item.{field}", found, "a prompt instead: the user's first words")
 
 
 def _tables(value: Any, field: str) -> Tables:
