@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hone.environments.contract import Episode, Message
 from hone.harnesses import HARNESSES
-from hone.harnesses.seat import Act, Answer, Ask, Finished, Fork, Heard, Kept, Seat, Taken, Together, advanced
+from hone.harnesses.seat import Act, Answer, Ask, Effect, Finished, Fork, Heard, Kept, Seat, Taken, Together, advanced
 
 
 class Asked(NamedTuple):
@@ -64,22 +64,25 @@ class LocalPlay:
         return [noted[name] for seat in self.seats for noted in seat.notes.values() if name in noted]
 
     def _on(self, play: Coroutine[Any, Any, Any]) -> Generator[Asked, str, Any]:
-        effect, answer = advanced(play), None
+        effect = advanced(play)
         while not isinstance(effect, Finished):
-            match effect:
-                case Ask():
-                    answer = yield from self._asked(effect)
-                case Act():
-                    answer = self._acted(effect)
-                case Fork():
-                    self._forked(effect)
-                    answer = None
-                case Together():
-                    answer = []
-                    for one in effect.plays:
-                        answer.append((yield from self._on(one)))
-            effect = advanced(play, answer)
+            effect = advanced(play, (yield from self._done(effect)))
         return effect.result
+
+    def _done(self, effect: Effect) -> Generator[Asked, str, Any]:
+        """Carry out an effect and return its result."""
+        match effect:
+            case Ask():
+                return (yield from self._asked(effect))
+            case Act():
+                return self._acted(effect)
+            case Fork():
+                return self._forked(effect)
+            case Together():
+                found = list[Any]()
+                for one in effect.plays:
+                    found.append((yield from self._on(one)))
+                return found
 
     def _asked(self, effect: Ask) -> Generator[Asked, str, Answer]:
         place = self._places[effect.seat.path]

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.methods.local_play import LocalPlay, chains
 from hone.cli.curation import demonstrations
 from hone.client.resources import Run
 from hone.crashpoints import POINTS, TURN_POINTS
+from hone.environments import recorded
+from hone.environments.contract import Message
+from hone.environments.hidden_shelf import HiddenShelf, HiddenShelfParams
 from hone.environments.noise.tool_noise import FAILURES
 from tests.acceptance import databases, invariants
 from tests.acceptance.havoc import Havoc
@@ -48,6 +52,13 @@ SKILLED: dict[str, Any] = {
 FOLDED: dict[str, Any] = {
     "task": {"environment": "phase_lock", "params": {"doors": 1, "slack": 2}},
     "harness": {"name": "folding", "params": {"describe": False}}, "algorithm": "hipif", "sampling": {"max_tokens": 4}}
+MAPPED: dict[str, Any] = {
+    "task": {"environment": "hidden_shelf", "params": {"places": 2, "turns": 2}},
+    "harness": {"name": "map_then_act", "params": {
+        "budget": 2, "window": 2, "intrinsic": 0.5, "explore": "{task}?", "signals": "", "write": "{history}"}},
+    "algorithm": {"preset": "grpo", "advantage": {"name": "step_pooled"}}, "sampling": {"max_tokens": 4}, "eval": None,
+    "batch": {"prompts": 2, "samples": 4},
+    "stages": [{"name": "imitate", "until": 1, "task": {"dataset": "maps"}, "algorithm": "sft"}]}
 
 
 @pytest.fixture(scope="module")
@@ -240,9 +251,31 @@ def test_many_random_kills_lose_no_session(scene: Scene) -> None:
         print(f"\nseed {seed}: {havoc.random_kills(seed, 15)}")
 
 
-def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene) -> None:
+def mapped_rows() -> str:
+    """Conversations of a teacher who explores, writes a map and acts: rows of a dataset."""
+    rows = list[list[Message]]()
+    for seed in range(4):
+        one = LocalPlay(HiddenShelf().episode(HiddenShelfParams(places=2), seed, None), "map_then_act",
+                        MAPPED["harness"]["params"])
+        play = one.playing()
+        asked = next(play)
+        with suppress(StopIteration):
+            while True:
+                done = sum(call.kind == asked.kind for call in one.calls)
+                [place, *_] = solution = one.episode.solution()  # type: ignore[attr-defined]
+                said = f"{place.removeprefix('go to ')} contains mug" if asked.kind == "map" else solution[done]
+                asked = play.send(said)
+        assert one.episode.verify() == 1.0
+        rows += chains(one.calls)
+    return "".join(json.dumps({"messages": row}) + "\n" for row in rows)
+
+
+def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene, tmp_path: Path) -> None:
+    (tmp_path / "maps.jsonl").write_text(mapped_rows())
+    scene.client.upload_dataset("maps", tmp_path / "maps.jsonl")
     task = {"environment": "textworld", "params": {"turns": 3, "games": 40, "show_commands": False}}
     harness = {"name": "chat", "params": {"max_context": 480}}
+    mapped = scene.client.create_run(databases.spec("mapped", 2, **MAPPED))
     run = scene.client.create_run(databases.spec(
         "world", 3, task=task, harness=harness, sampling={"max_tokens": 8}, eval=None,
         batch={"prompts": 4, "samples": 4}, algorithm="rloo"))
@@ -253,6 +286,22 @@ def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene)
     assert {len(one.calls) for one in whole} & {2, 3}
     assert all(step["admissible"] for one in whole for step in one.steps)
     assert {one.status for one in whole} == {"ok"}
+    check_mapped(scene, mapped)
+
+
+def check_mapped(scene: Scene, run: Run) -> None:
+    """Check a sample that explored and wrote a map before it acted: its phases, what they noted and were paid."""
+    assert scene.finished(run.id).state == "succeeded"
+    row = scene.client.trajectories(run.id, limit=1, step=2).data[0]
+    one = scene.client.trajectory(run.id, row.group_id, row.index)
+    assert [(call["number"], call["kind"]) for call in one.calls] == [
+        ("0.0.0", "explore"), ("0.0.1", "explore"), ("1.0.0", "map"), ("2", "execute"), ("3", "execute")]
+    signals = [call["notes"]["exploration"]["intrinsic"] for call in one.calls[:2]]
+    assert [call["rules"] for call in one.calls] == [*({"intrinsic": 0.5 * value} for value in signals), {}, {}, {}]
+    assert one.calls[-1]["notes"]["outcome"].items() >= {
+        "success": False, "charged": False, "explored": 2, "executed": 2, "spent": 4, "turns": 2}.items()
+    assert len(recorded.rows(one.calls, ["explore", "map"])) == 5, "a row of the whole sample"
+    assert {"span/explore", "span/map", "advantage/rule/intrinsic"} <= scene.client.metrics(run.id).series.keys()
 
 
 def test_rows_of_a_dataset_bring_their_own_databases(scene: Scene, tmp_path: Path) -> None:
