@@ -21,6 +21,7 @@ from hone.environments.single_turn import Asks
 
 _ACTION = re.compile(r"\s*(?:discount\s+)?(\d{1,3})\s*%?\s*", re.IGNORECASE)
 _PERSONAS = 64
+NAME = "merchant_strategies"
 GAP = "reasoner_gap"
 """The component of the score's grade that holds |R - F|, for the alarm of `hone.audiences.alarm`."""
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hone.environments.merchant_strategies import GAP
 from hone.resolution import sources
 from hone.spec.noise import NoiseSpec
 from hone.spec.run import RunSpec
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from hone.trajectory.plan import of_source
-from services.learner.driver import sample_warnings
+from services.learner.driver import reasoner_watch, sample_warnings
 from services.learner.driver.budgets import Granted
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
@@ -79,7 +78,8 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
         named = [one.name for one in sources.held_out(lease.spec)]
         parts = transaction.all("grades.components", group_ids=sorted({row["group_id"] for row in samples}))
         metrics = accuracies(samples, [row["source"] for row in gone], named) | components(samples, parts)
-        _warn_of_gap(transaction, lease, parts, step)
+        if (warning := reasoner_watch.of_gaps(parts, "evaluation", "held-out proposals")) is not None:
+            record_once(transaction, lease, warning, step)
         record_metrics(transaction, lease, step, metrics)
         transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))
         record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
@@ -92,13 +92,6 @@ def _warn(transaction: Transaction, lease: RunLease, samples: list[Row], step: i
         record_once(transaction, lease, warning, step)
     if samples and not warnings:
         record_end(transaction, lease, "truncated_samples", sample_warnings.of_whole_answers(samples), step)
-
-
-def _warn_of_gap(transaction: Transaction, lease: RunLease, parts: Sequence[Row], step: int) -> None:
-    """Record that a simulator's reasoner and its fitted model say different things of what the policy proposes."""
-    warning = sample_warnings.of_gaps([row["components"][GAP] for row in parts if GAP in row["components"]])
-    if warning is not None:
-        record_once(transaction, lease, warning, step)
 
 
 def task_scores(samples: Sequence[Row]) -> TaskScores:

@@ -19,7 +19,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
 from hone.trajectory.plan import by_kind
-from services.learner.driver import decisions, manifests, offers, operations, preflight
+from services.learner.driver import decisions, manifests, offers, operations, preflight, reasoner_watch
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.groups import (
     drop_refused,
@@ -252,7 +252,7 @@ class RunDriver:
     def _plan_step(self, action: decisions.PlanStep, source: decisions.StepSource) -> None:
         """Write a step's row, its metrics and its operations, and the versions of collections that come with it."""
         with self._traces.within(action.step, "plan"):
-            planned = source.plan(action)
+            planned = reasoner_watch.watched(self._database, source.stage, source.plan(action))
             versions = offers.offered(planned.plan, source.stage.spec, self._objects)
             versions += manifests.due(planned.plan, source.stage, self._database, self._objects, self.lease.run_id)
             versions += [] if planned.version is None else [planned.version]

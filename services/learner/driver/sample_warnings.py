@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hone.audiences.alarm import LIMIT, WINDOW, GapAlarm
 from hone.spec.run import RunSpec
 from hone.store.database import Row
 from services.learner.driver.planning import Choice
@@ -48,18 +47,6 @@ def of_step(spec: RunSpec, stage: str, size: int, choice: Choice) -> list[Event]
 def of_evaluation(spec: RunSpec, rows: Sequence[Row]) -> list[Event]:
     """Return the warning about an evaluation's answers, if most of them were cut off."""
     return list(_truncated(rows, spec, _EVALUATION, "held-out answers"))
-
-
-def of_gaps(gaps: Sequence[float]) -> Event | None:
-    """Return the warning about proposals of which a simulator's two branches predict different things."""
-    alarm = GapAlarm()
-    for gap in gaps:
-        alarm.add([gap], [0.0])
-    if not alarm.rings:
-        return None
-    return Event("reasoner_gap", f"the reasoner and the fitted model differ by {alarm.mean:.2f} on average about the "
-                 f"last {min(len(gaps), WINDOW)} held-out proposals, above {LIMIT}: the policy may have found where "
-                 "the reasoner exaggerates", {"of": _EVALUATION, "gap": alarm.mean})
 
 
 def of_whole_answers(rows: Sequence[Row]) -> Event:

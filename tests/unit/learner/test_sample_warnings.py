@@ -6,7 +6,7 @@ import pytest
 
 from services.learner.driver.planning import choose
 from services.learner.driver.reporting import Event
-from services.learner.driver.sample_warnings import of_evaluation, of_gaps, of_step, of_whole_answers
+from services.learner.driver.sample_warnings import of_evaluation, of_step, of_whole_answers
 from tests.unit.learner.test_planning import sample, slots, spec
 
 
@@ -66,11 +66,3 @@ def test_held_out_answers_that_were_cut_off_are_a_warning_of_their_own() -> None
     ended = of_whole_answers(group(1, cut=1))
     assert (ended.kind, ended.data) == ("whole_answers", {"of": "evaluation"})
     assert ended.message == "held-out answers come to their end: 1 of 4 were cut off"
-
-
-def test_proposals_of_which_two_branches_say_different_things_are_a_warning() -> None:
-    assert of_gaps([]) is None
-    assert of_gaps([0.14] * 10) is None
-    warning = of_gaps([0.9] + [0.2] * 64)
-    assert warning is not None
-    assert (warning.kind, warning.data["gap"]) == ("reasoner_gap", pytest.approx(0.2))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -49,7 +50,7 @@ async def worked(rows: Rows, error: BaseException | None, attempts: int = 1) -> 
             raise error
         await asyncio.sleep(60)
 
-    fits._made = making  # type: ignore[method-assign]
+    cast(Any, fits)._made = making
     await fits._work(fit(attempts))
     return rows.ended
 
@@ -120,7 +121,8 @@ def test_texts_of_numbers_in_rows_are_numbers() -> None:
 
 
 def group(**given: Any) -> AudienceGroup:
-    return AudienceGroup(**{f"{name}_json": json.dumps(value) for name, value in given.items()})
+    message: Any = {f"{name}_json": json.dumps(value) for name, value in given.items()}
+    return AudienceGroup(**message)
 
 
 def test_a_group_is_read() -> None:
@@ -159,7 +161,7 @@ def test_wrong_measurements_name_their_field(message: MeasuredGroup, refusal: st
 
 
 async def test_a_process_that_ends_badly_is_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(ChildProcessError, match="ended with 1"):
         await worker._computed(b"")
 
