@@ -10,8 +10,7 @@ from hone.client.metric_types import Metric, MetricGroup
 REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/mean": Metric("Mean reward", "", "Mean score of the step's samples, before rewards are processed."),
     "reward/between": Metric("Rewards in between", "share", "Samples that are neither fully right nor fully wrong."),
-    "reward/reasoner_gap": Metric("Reasoner and fitted model", "", "Mean distance of what both branches of a simulator "
-                                  "predict, over the newest 64 proposals of the step."),
+    "reward/reasoner_gap": Metric("Reasoner and model", "", "Mean distance of both branches, newest proposals."),
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score because of a fault of the service."),
     "reward/length_correlation": Metric(
         "Reward and length", "", "Correlation of scores with tokens of answers; none where one of them does not vary."),
