@@ -106,6 +106,7 @@ def tried(seed: int, attempts: int) -> int:
 
 def test_one_who_never_looks_has_the_chance_of_its_attempts() -> None:
     """map.md (a) 2: 1/N, and 1 - (5/6)^4 = 0.5177 with four attempts."""
-    counts = [tried(seed, 4) for seed in range(DRAWS)]
-    assert counts.count(1) / DRAWS == pytest.approx(1 / 6, abs=0.005)
-    assert 1 - counts.count(0) / DRAWS == pytest.approx(0.5177, abs=0.007)
+    draws = DRAWS // 4
+    counts = [tried(seed, 4) for seed in range(draws)]
+    assert counts.count(1) / draws == pytest.approx(1 / 6, abs=0.015)
+    assert 1 - counts.count(0) / draws == pytest.approx(0.5177, abs=0.02)
