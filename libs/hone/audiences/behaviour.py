@@ -14,7 +14,7 @@ from hone.spec.problems import Invalid, Problem, found
 
 KEYS = ("merchant_id", "week", *PARTS, "outcome")
 """Keys of every row; `user_id` may stand beside them."""
-MOST_ROWS, MOST_STEPS = 200_000, 8
+MOST_ROWS, MOST_STEPS = 100_000, 8
 
 
 @dataclass(frozen=True)

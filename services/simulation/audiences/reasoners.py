@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from hone.audiences.reasoning import FormulaReasoner, Question, Reasoner, ReasonerSpec
 from hone.graders import questions
+from hone.graders.questions import Reply
 from hone.judges.asking import AskedJudges
 from hone.process.line import Turn
 
@@ -18,12 +19,12 @@ class JudgeReasoner:
     async def answer(self, asked: Sequence[Question]) -> list[str]:
         """Return one text for each question. A later call draws anew, since an equal question has a known answer."""
         self._times += 1
-        answers = [asyncio.create_task(self._judges.ask(self._question(one), self._turn)) for one in asked]
-        try:
-            return [(await answer).text for answer in answers]
-        finally:
-            for answer in answers:
-                answer.cancel()
+        replies = await asyncio.gather(
+            *(self._judges.ask(self._question(one), self._turn) for one in asked), return_exceptions=True)
+        for reply in replies:
+            if isinstance(reply, BaseException):
+                raise reply
+        return [reply.text for reply in replies if isinstance(reply, Reply)]
 
     def _question(self, asked: Question) -> questions.Question:
         return questions.Question(

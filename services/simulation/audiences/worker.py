@@ -30,16 +30,19 @@ from hone.store.objects import ObjectMissing, Objects, StoreAway
 from services.simulation.audiences.reasoners import reasoner, turn_of
 from services.simulation.audiences.rows import LEASE_S, AudienceRows, ClaimedFit, GroupRecord
 
+_AT_ONCE = 4
 _LOOK_S, _MOST_ATTEMPTS, _AGAIN_S = 1.0, 4, 10.0
-_FILE, _MOST_BYTES = "rows.jsonl", 2**27
+_FILE, _MOST_BYTES = "rows.jsonl", 2**26
 _log = logging.getLogger(__name__)
 
 
 class AudienceFits:
-    """Takes fits that are due, one at a time."""
+    """Takes fits that are due. A few are in work at a time, as a reasoner may be slow, and one of them computes."""
 
     def __init__(self, rows: AudienceRows, judges: AskedJudges, objects_url: str) -> None:
         self._rows, self._judges, self._objects_url = rows, judges, objects_url
+        self._working = set[asyncio.Task[None]]()
+        self._computing = asyncio.Lock()
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -48,16 +51,17 @@ class AudienceFits:
         try:
             yield
         finally:
-            await ending.cancelled([taking])
+            await ending.cancelled([taking, *self._working])
             with suppress(NotReady):
                 await self._rows.release()
 
     async def _take_forever(self) -> None:
         while True:
             try:
-                fit = await self._rows.claim()
-                if fit is not None:
-                    await self._work(fit)
+                if len(self._working) < _AT_ONCE and (fit := await self._rows.claim()) is not None:
+                    task = asyncio.create_task(self._work(fit))
+                    self._working.add(task)
+                    task.add_done_callback(self._working.discard)
                     continue
             except NotReady as away:
                 _log.warning("no fits of audiences are taken: %s", away)
@@ -73,14 +77,21 @@ class AudienceFits:
             await asyncio.wait([making])
         finally:
             await ending.cancelled([making, holding])
-        match None if making.cancelled() else making.exception():
+        try:
+            await self._settle(fit, None if making.cancelled() else making.exception())
+        except NotReady as away:
+            _log.warning("the fit %s is taken again: %s", fit.id, away)
+
+    async def _settle(self, fit: ClaimedFit, error: BaseException | None) -> None:
+        """Say what becomes of a fit whose work ended with an error. Raises NotReady."""
+        match error:
             case Invalid() as unfit:
                 await self._rows.fail(fit, str(unfit))
             case NotReady() as away:
-                _log.warning("the fit %s is taken again: %s", fit.id, away)
+                raise away
             case JudgeFailed() | StillWaiting() | StoreAway() | ChildProcessError() as away:
                 await self._later(fit, str(away))
-            case BaseException() as error:
+            case BaseException():
                 _log.error("the fit %s fails", fit.id, exc_info=error)
                 await self._later(fit, f"{type(error).__name__}: {error}")
 
@@ -103,7 +114,8 @@ class AudienceFits:
         if manifest is None:
             raise Invalid([Problem("dataset", repr(fit.dataset), "an uploaded dataset (`hone data list`)")])
         content = await asyncio.to_thread(_content, stores.connect(self._objects_url), manifest)
-        found = await _computed(fit.params.model_dump_json().encode() + b"\n" + content)
+        async with self._computing:
+            found = await _computed(fit.params.model_dump_json().encode() + b"\n" + content)
         simulator = stored.of_json(found["simulator"])
         if fit.reasoner and fit.reasoner.formulas is not None:
             expect_formulas(fit.reasoner.formulas, simulator.steps, simulator.columns.numbers)
