@@ -256,6 +256,19 @@ async def test_knowledge_is_built_in_rounds_that_are_reflected_and_distilled() -
     assert "Round 1, solved:" in shown(next(call for call in solved.calls if call.kind == "distill"))
 
 
+async def test_what_one_task_taught_another_reads_and_itself_does_not() -> None:
+    taught = await played(Phases(explore=["take mug"]), group(knowledge="build", rounds=1))
+    items = [Kept(f"1.{place}", offer["item"]) for call in taught.calls
+             for place, offer in enumerate(call.notes.get("offers", []))]
+    own = group(budget=0)
+    other = replace(own, order=own.order.model_copy(update={"task_hash": "that"}))
+    [here, there] = [await played(asked=asked, known=items) for asked in (own, other)]
+    assert (noted(here, "knowledge")[0]["withheld"], noted(there, "knowledge")[0]["withheld"]) == (2, 0)
+    assert shown(here.calls[0]) == here.start.said[0]["content"]
+    assert shown(there.calls[0]).startswith(
+        "What is known of this environment:\nRules:\n- look first\nErrors:\n- wrong shelf\n\nYou see")
+
+
 BUILD = {"knowledge": "build", "rounds": 2}
 PHASES = {"budget": 4, "window": 9, "intrinsic": 1.0}
 
