@@ -7,6 +7,7 @@ from hone.environments.even_digits import EvenDigits
 from hone.environments.hidden_shelf import HiddenShelf
 from hone.environments.household import Household
 from hone.environments.merchant_strategies import MerchantStrategies
+from hone.environments.packages.environment import PackagedWorld
 from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.skill_points import SkillPoints
@@ -37,4 +38,5 @@ ENVIRONMENTS: dict[str, Environment] = {
     "dialogue": Dialogue(),
     "dataset": DatasetRows(),
     "verification": Verification(),
+    "package": PackagedWorld(),
 }

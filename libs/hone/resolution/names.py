@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from hone.algorithms import presets
 from hone.algorithms.slots import SLOTS, SlotError
 from hone.environments import ENVIRONMENTS, trial
-from hone.environments.contract import WrongParams
+from hone.environments.contract import WrongParams, elsewhere
 from hone.graders import specs
 from hone.harnesses import HARNESSES
 from hone.resolution import batches
@@ -96,7 +96,7 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
     if source.dataset is not None and environment.columns is None:
         return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]
     problems = _validated(environment.params, source.params, f"{at}.params")
-    if problems or source.dataset is not None:
+    if problems or source.dataset is not None or elsewhere(environment):
         return problems
     try:
         if environment.foreign:

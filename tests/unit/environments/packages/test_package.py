@@ -1,0 +1,69 @@
+"""Packages are named by their content, read back as they were, and refused by the field that is wrong."""
+
+import json
+
+import pytest
+
+from hone.environments.packages.calling import Called, ToolCall, called
+from hone.environments.packages.local_runner import LocalRunner
+from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, WrongPackage, read
+from hone.sandbox.program import Ended, Program, Ran
+from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
+
+
+def test_a_package_is_read_back_with_its_digest() -> None:
+    made = shop()
+    again = read(made.files)
+    assert (again, again.digest) == (made, made.digest)
+    assert shop(source=made.source + "\n").digest != made.digest
+
+
+def changed(file: str, old: str, new: str) -> dict[str, bytes]:
+    files = dict(shop().files)
+    assert old in files[file].decode()
+    return {**files, file: files[file].decode().replace(old, new, 1).encode()}
+
+
+@pytest.mark.parametrize(("files", "message"), [
+    (changed(MANIFEST, '"domain":"shop"', '"domain":"My Shop"'), "package.json.domain: found 'My Shop', expected "),
+    (changed(MANIFEST, '"kind":"exempt"', '"kind":"soft"'), "package.json.tables.1.columns.0.kind: found 'soft'"),
+    (changed(MANIFEST, '"name":"cancel_order"', '"name":"find_order"'), "expected a name that no other tool has"),
+    (changed(TASKS, '"tool":"find_order"', '"tool":"steal"'), "tasks.jsonl.0.chain: found 'steal', expected one of"),
+    (changed(TASKS, '"refunds":{}', '"bribes":{}'), "expected the tables orders, refunds"),
+    ({**shop().files, TASKS: b"{"}, "tasks.jsonl.0: found "),
+    ({**shop().files, SOURCE: b"\xff"}, "tools.py: found "),
+    ({**shop().files, "more.py": b""}, "expected package.json, tools.py, tasks.jsonl, tests.jsonl alone"),
+    ({MANIFEST: b"{}"}, "expected also tools.py, tasks.jsonl, tests.jsonl")])
+def test_what_is_no_package_is_refused_by_its_field(files: dict[str, bytes], message: str) -> None:
+    with pytest.raises(WrongPackage) as wrong:
+        read(files)
+    assert message in str(wrong.value)
+
+
+def test_calls_change_tables_are_rejected_or_fail() -> None:
+    package = shop()
+    found = called(LocalRunner(), package, [
+        ToolCall(INITIAL, "cancel_order", {"order_id": "W1"}, step=1),
+        ToolCall(INITIAL, "cancel_order", {"order_id": "W9"}),
+        ToolCall(INITIAL, "broken", {}), ToolCall(INITIAL, "find_order", {"mail": "ada"})])
+    assert found[0] == Called(TRUTH, {"order_id": "W1", "status": "cancelled"})
+    assert found[1] == Called(INITIAL, rejected="there is no such order")
+    assert [one.tables for one in found[1:]] == [INITIAL] * 3
+    assert "KeyError" in (found[2].failed or "")
+    assert "mail" in (found[3].failed or "")
+    assert TASK.initial == INITIAL, "calls work on tables of their own"
+
+
+class Ending:
+    """A runner whose program answers one call and ends."""
+
+    def run(self, program: Program) -> Ran:
+        first = LocalRunner().run(Program(program.source, function=program.function, calls=program.calls[:1]))
+        return Ran(Ended.TIME_LIMIT, "2 s", first.outcomes)
+
+
+def test_calls_that_a_program_did_not_come_to_fail_with_the_reason() -> None:
+    found = called(Ending(), shop(), [ToolCall(INITIAL, "find_order", {"email": "ada@mail.org"}),
+                                      ToolCall(INITIAL, "slow", {})])
+    assert json.dumps(found[0].result) == '{"order_ids": ["W1"]}'
+    assert found[1].failed == "time_limit: 2 s"
