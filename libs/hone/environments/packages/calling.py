@@ -55,7 +55,7 @@ def _hone_call(tables, tool, arguments, step):
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class PackageCall:
     """A call to be made: in these tables, as the step of this number."""
 
     tables: Tables
@@ -88,7 +88,7 @@ class ToolsLost(Exception):
     """The sandbox failed. It says nothing about the tools."""
 
 
-def called(runner: Runner, package: Package, calls: Sequence[ToolCall]) -> list[Called]:
+def called(runner: Runner, package: Package, calls: Sequence[PackageCall]) -> list[Called]:
     """Return what came of calls, each of its own tables. Raises ToolsLost."""
     if not calls:
         return []
@@ -102,7 +102,7 @@ def called(runner: Runner, package: Package, calls: Sequence[ToolCall]) -> list[
     return [*found, *(Called(one.tables, failed=why) for one in calls[len(found):])]
 
 
-def _called(call: ToolCall, value: Any, error: str) -> Called:
+def _called(call: PackageCall, value: Any, error: str) -> Called:
     if error:
         return Called(call.tables, failed=error)
     if isinstance(value, dict) and set(value) == {"rejected"}:

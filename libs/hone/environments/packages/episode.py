@@ -6,8 +6,7 @@ from typing import Any
 
 from hone.environments.contract import EpisodeLost, EpisodeOver, Message, Observation, Transition
 from hone.environments.hashing import digest
-from hone.environments.packages.calling import MOST_STATE_BYTES, Called, Runner, ToolsLost, called
-from hone.environments.packages.calling import ToolCall as PackageCall
+from hone.environments.packages.calling import MOST_STATE_BYTES, Called, PackageCall, Runner, ToolsLost, called
 from hone.environments.packages.package import Package, PackageTask, Tables
 from hone.environments.packages.state_check import Mismatch, mismatches
 from hone.environments.tools import ToolCall, tool_call

@@ -46,7 +46,7 @@ class Column(Strict):
     values: list[str] | None = None  # all of them, where it is an enumeration
 
 
-class Table(Strict):
+class TableSpec(Strict):
     """A table. Its rows are named by the values of the column `key`."""
 
     name: str = Field(pattern=NAME)
@@ -54,7 +54,7 @@ class Table(Strict):
     columns: list[Column] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _has_key(self) -> "Table":
+    def _has_key(self) -> "TableSpec":
         if self.key not in {column.name for column in self.columns}:
             raise ValueError(f"expected key to be one of the columns, found {self.key}")
         return self
@@ -128,7 +128,7 @@ class Manifest(Strict):
     domain: str = Field(pattern=NAME)
     summary: str = Field(min_length=1, max_length=500)
     policy: str = ""  # what an agent has to keep to
-    tables: list[Table] = Field(min_length=1)
+    tables: list[TableSpec] = Field(min_length=1)
     tools: list[ToolSpec] = Field(min_length=1)
     edges: list[Edge] = Field([])
     made_by: str = ""  # generator and seed, or model

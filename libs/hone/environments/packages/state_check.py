@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.environments.cell_classes import hard_equal, plain_key, semantic_equal
-from hone.environments.packages.package import Column, Manifest, Table, Tables
+from hone.environments.packages.package import Column, Manifest, Tables, TableSpec
 
 Row = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ def mismatches(manifest: Manifest, final: Tables, truth: Tables) -> list[Mismatc
             for one in _of_table(table, final.get(table.name, {}), truth.get(table.name, {}))]
 
 
-def _of_table(table: Table, final: Mapping[str, Row], truth: Mapping[str, Row]) -> Iterator[Mismatch]:
+def _of_table(table: TableSpec, final: Mapping[str, Row], truth: Mapping[str, Row]) -> Iterator[Mismatch]:
     pairs, missing, added = _aligned(table, final, truth)
     for key, found, expected in pairs:
         yield from (
@@ -42,7 +42,7 @@ def _of_table(table: Table, final: Mapping[str, Row], truth: Mapping[str, Row]) 
 
 
 def _aligned(
-    table: Table, final: Mapping[str, Row], truth: Mapping[str, Row],
+    table: TableSpec, final: Mapping[str, Row], truth: Mapping[str, Row],
 ) -> tuple[list[tuple[str, Row, Row]], list[str], list[str]]:
     """Return pairs of rows, keys that are missing and keys that were added.
 
@@ -61,7 +61,7 @@ def _aligned(
     return pairs, missing, list(free)
 
 
-def _alike(table: Table, one: Row, other: Row) -> bool:
+def _alike(table: TableSpec, one: Row, other: Row) -> bool:
     hard = [column.name for column in table.columns if column.kind == "hard"]
     return all(plain_key(one.get(name)) == plain_key(other.get(name)) or hard_equal(one.get(name), other.get(name))
                for name in hard)

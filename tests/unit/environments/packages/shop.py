@@ -8,7 +8,7 @@ from hone.environments.packages.package import (
     Manifest,
     Package,
     PackageTask,
-    Table,
+    TableSpec,
     ToolSpec,
     ToolTest,
     ToolUse,
@@ -50,10 +50,10 @@ TEXT = {"type": "string"}
 MANIFEST = Manifest(
     domain="shop", summary="A shop.", policy="Look orders up before you change them.",
     tables=[
-        Table(name="orders", key="order_id", columns=[
+        TableSpec(name="orders", key="order_id", columns=[
             Column(name="order_id"), Column(name="email"), Column(name="status", values=["paid", "cancelled"]),
             Column(name="total", type="number")]),
-        Table(name="refunds", key="refund_id", columns=[
+        TableSpec(name="refunds", key="refund_id", columns=[
             Column(name="refund_id", kind="exempt"), Column(name="order_id", references="orders"),
             Column(name="amount", type="number")])],
     tools=[

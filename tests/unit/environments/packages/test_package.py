@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hone.environments.packages.calling import Called, ToolCall, called
-from hone.environments.packages.local_runner import LocalRunner
+from hone.environments.packages.calling import Called, PackageCall, called
 from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, WrongPackage, read
 from hone.sandbox.program import Ended, Program, Ran
+from tests.unit.environments.packages.local_runner import LocalRunner
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
 
 
@@ -43,9 +43,9 @@ def test_what_is_no_package_is_refused_by_its_field(files: dict[str, bytes], mes
 def test_calls_change_tables_are_rejected_or_fail() -> None:
     package = shop()
     found = called(LocalRunner(), package, [
-        ToolCall(INITIAL, "cancel_order", {"order_id": "W1"}, step=1),
-        ToolCall(INITIAL, "cancel_order", {"order_id": "W9"}),
-        ToolCall(INITIAL, "broken", {}), ToolCall(INITIAL, "find_order", {"mail": "ada"})])
+        PackageCall(INITIAL, "cancel_order", {"order_id": "W1"}, step=1),
+        PackageCall(INITIAL, "cancel_order", {"order_id": "W9"}),
+        PackageCall(INITIAL, "broken", {}), PackageCall(INITIAL, "find_order", {"mail": "ada"})])
     assert found[0] == Called(TRUTH, {"order_id": "W1", "status": "cancelled"})
     assert found[1] == Called(INITIAL, rejected="there is no such order")
     assert [one.tables for one in found[1:]] == [INITIAL] * 3
@@ -63,7 +63,7 @@ class Ending:
 
 
 def test_calls_that_a_program_did_not_come_to_fail_with_the_reason() -> None:
-    found = called(Ending(), shop(), [ToolCall(INITIAL, "find_order", {"email": "ada@mail.org"}),
-                                      ToolCall(INITIAL, "slow", {})])
+    found = called(Ending(), shop(), [PackageCall(INITIAL, "find_order", {"email": "ada@mail.org"}),
+                                      PackageCall(INITIAL, "slow", {})])
     assert json.dumps(found[0].result) == '{"order_ids": ["W1"]}'
     assert found[1].failed == "time_limit: 2 s"
