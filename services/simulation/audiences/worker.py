@@ -56,6 +56,8 @@ class AudienceFits:
                 await self._rows.release()
 
     async def _take_forever(self) -> None:
+        with suppress(NotReady):
+            await self._rows.release()  # of an earlier process of this name
         while True:
             try:
                 if len(self._working) < _AT_ONCE and (fit := await self._rows.claim()) is not None:
