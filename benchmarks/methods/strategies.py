@@ -1,8 +1,9 @@
 """A policy proposes one of 13 discounts to each of 16 merchants of `hone.environments.merchant_strategies`: softmax
-bandits that take exact policy gradients of a predicted reward, at a cost of 1.2 orders for a discount of 100 %. `true`
-is the worth in the world behind, whose habits no predictor knows; the seed draws the merchants. The gap is |R - F| of
-the proposals, where R is the reasoner that is paid for; the alarm's limit is 0.15. The reasoner is a formula,
-not a model.
+bandits that take exact policy gradients of a predicted reward. A discount of 100 % costs 1.2 orders, the environment's
+default, at which few discounts are worth it and exaggerations do harm; at a cost of 1 large discounts are worth it in
+truth, beyond what the fitted model has seen. `true` is the worth in the world behind, whose habits no predictor knows;
+the seed draws the merchants. The gap is |R - F| of the proposals, where R is the reasoner that is paid for; the alarm's
+limit is 0.15. The reasoner is a formula, not a model.
 """
 
 from functools import cache
@@ -20,7 +21,8 @@ from hone.environments.merchant_strategies import Merchant, MerchantStrategiesPa
 
 MERCHANTS, UPDATES, RATE = 16, 200, 20.0
 DISCOUNTS = list(range(0, 61, 5))
-COST = MerchantStrategiesParams().cost * np.array(DISCOUNTS) / 100
+COST = MerchantStrategiesParams().cost
+_LOW = ", cost 1"
 
 
 @cache
@@ -40,11 +42,12 @@ def _true(wanting: Merchant, discount: int) -> float:
 
 
 @cache
-def run(reward: str, seed: int) -> Outcome:
+def run(variant: str, seed: int) -> Outcome:
     """Train on a predicted reward; the figures are those of the trained policy."""
-    rates = _predictions(seed)
+    rates, reward = _predictions(seed), variant.removesuffix(_LOW)
+    cost = (1.0 if variant.endswith(_LOW) else COST) * np.array(DISCOUNTS) / 100
     logits, curve = np.zeros((MERCHANTS, len(DISCOUNTS))), []
-    paid, true = rates[reward] - COST, rates["true"] - COST
+    paid, true = rates[reward] - cost, rates["true"] - cost
     gap = np.abs(rates["unanchored" if reward == "unanchored" else "reasoned"] - rates["fitted"])
     for _ in range(UPDATES):
         chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
@@ -55,9 +58,11 @@ def run(reward: str, seed: int) -> Outcome:
     return Outcome({**means, "alarm": float(means["gap"] > LIMIT)}, curve)
 
 
+_REWARDS = ("unanchored", "reasoned", "fitted", "fused", "true")
+
 STRATEGIES = Experiment(
     "pghs.md (in this platform)", "Does a policy that is paid for the reasoner's word exploit its exaggerations?",
-    "true worth", ("unanchored", "reasoned", "fitted", "fused", "true"), run,
+    "true worth", (*_REWARDS, *(f"{reward}{_LOW}" for reward in _REWARDS)), run,
     (Expectation("the fused reward is worth more in truth than the reasoner's own",
                  lambda m: m["fused"]["true"] > m["unanchored"]["true"]),
      Expectation("the reasoner promises more than comes of it",
@@ -65,5 +70,7 @@ STRATEGIES = Experiment(
      Expectation("the fused reward promises at most a tenth more than comes of it",
                  lambda m: m["fused"]["predicted"] <= 1.1 * m["fused"]["true"]),
      Expectation("the alarm rings for the reasoner's own word, and not for the fused reward",
-                 lambda m: m["unanchored"]["alarm"] == 1 and m["fused"]["alarm"] == 0)),
+                 lambda m: m["unanchored"]["alarm"] == 1 and m["fused"]["alarm"] == 0),
+     Expectation("at a cost of 1, too, the fused reward is worth more in truth than the anchored reasoner's word",
+                 lambda m: m[f"fused{_LOW}"]["true"] > m[f"reasoned{_LOW}"]["true"])),
     across="update")
