@@ -31,8 +31,11 @@ KILLED_STEPS, SOAK_STEPS, PROMPTS = 44, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
 RULED: dict[str, Any] = {
-    "task": {"environment": "sort_turns", "params": {"digits": 4, "rules": {"length": 0.5, "repetition": 1.0}}},
-    "harness": {"name": "chat", "params": {}}, "algorithm": "hian", "sampling": {"max_tokens": 4}}
+    "task": {"environment": "dialogue", "params": {
+        "domain": "sales", "show_policy": False, "rules": {"length": 0.5, "repetition": 1.0}, "tokens": "characters",
+        "sales": {"turns": 3}}},
+    "harness": {"name": "dialogue", "params": {}}, "algorithm": "duca", "sampling": {"max_tokens": 8},
+    "lr": 1e-5}  # the stage after it needs what the policy knows of databases
 
 CURATED: dict[str, Any] = {"name": "topocurate", "params": {"every": 4, "explore": 0.25}}
 FORKED: dict[str, Any] = {
@@ -156,6 +159,17 @@ def check_forked(scene: Scene, run: Run, step: int) -> None:
     assert scene.client.trajectory(run.id, one.group_id, one.index).score == one.score
 
 
+def check_ruled(scene: Scene, run: Run, step: int) -> None:
+    """Check a sales call: what rules gave each text, who was called with which seed, and why it ended."""
+    row = scene.client.trajectories(run.id, limit=1, step=step).data[0]
+    one = scene.client.trajectory(run.id, row.group_id, row.index)
+    assert one.item["turn_rules"] == [step["rules"] for step in one.steps]
+    assert one.item["simulator_seed"] == one.task["seed"]
+    assert one.item["reason"] in {"goal", "mood", "turns", "hang_up"}
+    assert {grade.component for grade in one.grades} >= {"", "conversion", "repetition", "identity"}
+    assert {step["said"][0]["role"] for step in one.steps} == {"user"}
+
+
 def check_skilled(scene: Scene, run: Run, step: int) -> None:
     """Check a sample with a turn that was played again in both ways: its calls, and the components of its grade."""
     row = scene.client.trajectories(run.id, limit=1, step=step).data[0]
@@ -220,6 +234,7 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     assert max(share for _, share in series["sampler/chosen_share"]) > 0.4, "its own rollouts chose tasks"
     check_forked(scene, undisturbed, 5)
     check_skilled(scene, undisturbed, steps // 3)
+    check_ruled(scene, undisturbed, 2 * steps // 3)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     yield havoc
