@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, kinds, lessons, noise, schemas, skill_points, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, noise, sales, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
 from benchmarks.through_services.curves import GROUPS, HARMFUL, ROLLOUTS
 from benchmarks.through_services.starts import ATTEMPTS, HINT
@@ -363,5 +363,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "rdpo": RDPO,
     "dynamo_allocation": DYNAMO_ALLOCATION,
     "reward_noise": REWARD_NOISE,
+    "duca": sales.DUCA,
 }
 """Every comparison by the name of its method."""

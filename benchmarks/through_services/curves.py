@@ -17,6 +17,8 @@ _TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
 _SOURCE = re.compile(r"source/(.+)/eval/sampled")
 GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
 """Shares of a run's groups whose samples do not all have the same reward, and of its rollouts that teach something."""
+REPETITION, IDENTITY = "repetition", "identity"
+"""Components of the held-out samples of dialogues, at the end."""
 HARMFUL = "harmful share"
 """Of the calls of skills in held-out samples, those that lowered the chance of success; 0 without a call."""
 
@@ -80,6 +82,9 @@ def further(series: Series) -> dict[str, float]:
     if "advantage/groups" in series and "advantage/zero_variance_groups" in series:
         flat, groups = _total(series, "advantage/zero_variance_groups"), _total(series, "advantage/groups")
         found[GROUPS] = 1 - flat / groups
+    for name in (REPETITION, IDENTITY):
+        if f"{_COMPONENT}{name}" in series:
+            found[name] = series[f"{_COMPONENT}{name}"][-1][1]
     if harmful := series.get(f"{_COMPONENT}harmful"):
         calls = series[f"{_COMPONENT}calls"][-1][1]
         found[HARMFUL] = harmful[-1][1] / calls if calls else 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import doors, judging, kinds, lessons, schemas, skill_points, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, sales, schemas, skill_points, sorting
 from benchmarks.through_services.comparison import Row, Start
 from hone.models import toy
 
@@ -66,6 +66,10 @@ def _advised(steps: int) -> Iterable[Row]:
 
 def _calling(steps: int) -> Iterable[Row]:
     return skill_points.demonstrations(_ROWS * steps)
+
+
+def _selling(steps: int) -> Iterable[Row]:
+    return sales.demonstrations(_ROWS * steps)
 
 
 def _three_kinds(steps: int) -> Iterable[Row]:
@@ -140,6 +144,11 @@ STARTS: Mapping[str, Start] = {
         fields={"sampling": {"max_tokens": skill_points.MAX_TOKENS}, "harness": skill_points.HARNESS,
                 "chat": {"control_tokens": True},  # the ends of earlier answers
                 "eval": {"prompts": 192, "every": 60, "source": skill_points.TASK}}),
+    "selling": Start(
+        "calls customers; says again what it said of a topic in three cases of four, and asks for the order early",
+        partial(_selling, 60), 60, sales.TASK, policy=sales.POLICY,
+        fields={"sampling": {"max_tokens": sales.MAX_TOKENS}, "chat": {"control_tokens": True},  # the ends of turns
+                "eval": {"prompts": 128, "every": 60, "source": sales.TASK}}),
     "three_kinds": Start(
         "as careless with four digits; a second task answered with four random digits, a third one with one to six",
         partial(_three_kinds, 150), 150, sorting.TASK,
