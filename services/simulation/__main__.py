@@ -2,7 +2,8 @@
 
 import os
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 if sys.flags.hash_randomization:
     # Some task generators iterate over sets of text: the same seed must give the same task in every process.
@@ -11,14 +12,19 @@ if sys.flags.hash_randomization:
 import uvloop
 
 from hone.api import simulation_pb2, simulation_pb2_grpc
+from hone.environments import ENVIRONMENTS
+from hone.environments.packages.environment import PackagedWorld
 from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
+from hone.sandbox.client import Sandbox
 from hone.spec import settings
 from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase
 from services.simulation.audiences.service import audiences
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
+from services.simulation.shelf import PackageShelf
 
 SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_name
 
@@ -29,10 +35,26 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     async with AsyncExitStack() as stack:
         if chosen.database_url:
             simulation.audiences = await stack.enter_async_context(audiences(chosen))
+            await stack.enter_async_context(_packages(chosen))
         await serve(
             chosen.addresses.simulation, SERVICE, chosen.stack_token,
             lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server),
             memory=memory)
+
+
+@asynccontextmanager
+async def _packages(chosen: Settings) -> AsyncIterator[None]:
+    """Play environment packages, whose tools the sandbox runs."""
+    database, world = AsyncDatabase(chosen.database_url, size=4), ENVIRONMENTS["package"]
+    assert isinstance(world, PackagedWorld)
+    await database.open()
+    try:
+        async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
+            world.shelf = PackageShelf(database, sandbox)
+            yield
+    finally:
+        world.shelf = None
+        await database.close()
 
 
 def main() -> None:

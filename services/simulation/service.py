@@ -24,6 +24,7 @@ from services.simulation import users
 from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.sessions import Session, Sessions
+from services.simulation.shelf import OWNER
 from services.simulation.waiting import Waiting
 
 MAX_TASKS = 65_536
@@ -174,6 +175,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         taking_turns = [part for part, waits in zip(parts, away, strict=True) if not waits]
         if not waiting:
             return await thread.run_all(_owner(context), taking_turns)
+        OWNER.set(_owner(context).tenant)
         waited, taken = await asyncio.gather(
             self._waiting.run_all(waiting), thread.run_all(_owner(context), taking_turns))
         results = iter(waited), iter(taken)

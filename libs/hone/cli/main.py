@@ -18,6 +18,7 @@ from hone.cli import (
     graders,
     inputs,
     judges,
+    packages,
     plan,
     quotas,
     routes,
@@ -36,7 +37,7 @@ COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "Training": [runs.train, runs.validate, runs.export, curation.curate],
     "Looking around": [chat.chat, doctor.doctor, services.health, services.usage, services.storage,
                        services.retention, quotas.quotas, audit.audit,
-                       deletions.deletions, catalogs.environments],
+                       deletions.deletions],
 }
 """Single commands by their panel in `hone --help`."""
 
@@ -57,6 +58,7 @@ app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
 app.add_typer(verifiers.app, name="verifier", rich_help_panel="Looking around")
 app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
+app.add_typer(packages.app, name="environments", rich_help_panel="Looking around")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
 app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")

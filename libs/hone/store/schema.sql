@@ -1,7 +1,7 @@
 -- The data model. Rows are the truth, messages are hints, and time is now() of this server.
 --
 --   who calls           tenants, api_keys, idempotency_keys, audit_log
---   what runs start from  artifacts; uploads, upload_files, upload_parts
+--   what runs start from  artifacts; packages; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
@@ -578,6 +578,19 @@ CREATE TABLE stored_graders (
     PRIMARY KEY (tenant_id, name, hash)
 );
 
+-- Environment packages under a name. Each content stays as a version of the name, which means the newest one.
+CREATE TABLE packages (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    digest      text NOT NULL,           -- sha256 of its files
+    version     integer NOT NULL,        -- counts the contents of the name
+    facts       jsonb NOT NULL,          -- domain, summary, tools, tables, tasks, difficulties, made_by
+    content     bytea NOT NULL,          -- ZIP archive of its files
+    created_at  timestamptz NOT NULL DEFAULT now(), -- when it was added last
+    PRIMARY KEY (tenant_id, name, digest),
+    UNIQUE (tenant_id, name, version)
+);
+
 -- Secrets of a tenant, such as the keys of other services. Nobody can read one through the gateway.
 CREATE TABLE secrets (
     tenant_id   text NOT NULL REFERENCES tenants,
@@ -1064,7 +1077,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
-    operations, events, outcomes, routes, feedback, judges, stored_graders TO hone_gateway;
+    operations, events, outcomes, routes, feedback, judges, stored_graders, packages TO hone_gateway;
 GRANT SELECT, INSERT ON grader_checks TO hone_gateway;
 GRANT SELECT, INSERT, DELETE ON audience_fits TO hone_gateway;
 GRANT SELECT ON audience_policies, audience_groups TO hone_gateway;
@@ -1096,7 +1109,7 @@ BEGIN
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
                              'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'grader_checks', 'secrets', 'judges', 'judge_answers',
-                             'audience_fits', 'audience_policies', 'audience_groups',
+                             'audience_fits', 'audience_policies', 'audience_groups', 'packages',
                              'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

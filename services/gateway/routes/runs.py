@@ -16,7 +16,7 @@ from hone.spec.files import as_json
 from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
 from services.gateway import matrices, noise_reports
-from services.gateway.admission import graders, refusals
+from services.gateway.admission import graders, packages, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
 from services.gateway.middleware.idempotency import Key, fingerprint
@@ -91,7 +91,8 @@ async def create(
     A deep dry run answers with a report (200): first prompts, lengths, graded samples of the base, and findings with
     what to do about each. It is also the answer where findings are errors.
     """
-    reading = await run_in_threadpool(read, await graders.filled(caller, raw))
+    named = await packages.pinned(caller, await graders.filled(caller, raw))
+    reading = await run_in_threadpool(read, named)
     if reading.problems:
         raise Invalid(await refusals.problems(caller, objects, settings, reading))
     spec = reading.spec

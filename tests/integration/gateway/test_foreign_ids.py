@@ -10,10 +10,12 @@ import pytest
 from psycopg import Connection
 
 from hone.client import Client
+from hone.environments.packages.archive import packed
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
+from tests.unit.environments.packages.shop import shop
 
 ADDRESS = "engine-host.internal:4711"
 CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/algorithms/{name}/spec", "/v1/graders",
@@ -38,7 +40,12 @@ class Owned:
 
 
 @pytest.fixture(scope="module")
-def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase, tenant: str) -> Owned:
+def owned(
+    hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase, tenant: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Owned:
+    packages = tmp_path_factory.mktemp("packages") / "private.zip"
+    packages.write_bytes(packed(shop().files))
     export = hone.create_export(seeded.run.id)
     seed.finish_export(postgres.owner_url, gateway.objects, export.id, {"config.json": b"{}"})
     dataset = hone.upload_dataset("confidential-rows", b'{"prompt": "a", "completion": "b"}\n')
@@ -61,13 +68,15 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
              "routes.name": hone.put_route("private-route", ["toy"]).name,
              "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
+             "packages.name": hone.add_package("private-package", packages).name,
              "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
                  "private-secret", "x").name).name}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
-                         "private-judge", "private-secret", named["fit_id"], "private-logs"])
+                         "private-judge", "private-secret", named["fit_id"], "private-logs",
+                         "private-package"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:

@@ -14,11 +14,13 @@ from psycopg.types.json import Jsonb
 from hone.client import Client, every
 from hone.client import errors as client_errors
 from hone.environments import row_json
+from hone.environments.packages.archive import packed, unpacked
 from hone.graders.templates import rendered
 from hone.models import toy
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
+from tests.unit.environments.packages.shop import shop
 
 ROWS = b'{"prompt": "s10=", "answer": "01"}\n{"messages": [{"role": "user", "content": "x"}], "answer": 2}\n'
 
@@ -144,3 +146,39 @@ def test_a_dataset_with_a_row_beyond_todays_bound_is_refused_for_runs(
     (problem,) = refused.value.problems
     assert (problem.field, "52428800 bytes" in problem.found, "HONE_MAX_ROW_KB" in problem.expected) == (
         "task.dataset", True, True)
+
+
+def test_packages_are_versions_of_a_name_and_come_back_as_they_were(
+    hone: Client, other: Client, tmp_path: Path,
+) -> None:
+    first, second = shop(), shop(source=shop().source + "\n")
+    for file, data in first.files.items():
+        (tmp_path / file).write_bytes(data)
+    added = hone.add_package("shop", tmp_path)
+    assert (added.version, added.digest, added.tasks) == (1, first.digest, 1)
+    assert added.tools == ["find_order", "cancel_order"]
+    again = hone.add_package("shop", tmp_path)
+    assert again == added.model_copy(update={"created_at": again.created_at})
+    (tmp_path / "shop.zip").write_bytes(packed(second.files))
+    assert hone.add_package("shop", tmp_path / "shop.zip").version == 2
+    assert [one.digest for one in hone.packages().data] == [second.digest]
+    assert hone.package("shop", version=1).digest == first.digest
+    assert unpacked(hone.package_archive("shop", version=1)) == first
+    with pytest.raises(client_errors.NotFound):
+        other.package("shop")
+    task = {"environment": "package", "params": {"package": "shop"}}
+    with pytest.raises(client_errors.Refused) as refused:
+        other.create_run({"name": "p", "model": {"base": "toy"}, "steps": 1, "task": task})
+    assert 'task.params.package: found "shop", expected the name or the digest of a package' in str(refused.value)
+    assert hone.delete_package("shop").version == 2
+    assert hone.packages().data == []
+
+
+def test_what_is_no_package_is_refused_by_its_field(hone: Client, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.zip"
+    for data, field in ((b"no archive", "file.archive"), (packed({**shop().files, "tasks.jsonl": b"{"}),
+                                                          "file.tasks.jsonl.0")):
+        bad.write_bytes(data)
+        with pytest.raises(client_errors.Refused) as refused:
+            hone.add_package("bad", bad)
+        assert [problem.field for problem in refused.value.problems] == [field]

@@ -1,0 +1,68 @@
+"""`hone environments`: the environments that a spec may name, and packages of one's own."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hone.cli import connection
+from hone.cli.catalogs import environments
+from hone.cli.output import Commands, Json, one, rows, say
+from hone.cli.runs import Limit
+from hone.client import every
+
+app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments, and packages of your own.")
+
+Name = Annotated[str, typer.Argument(help="Name of the package; specs have it in params.package.")]
+Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
+                                                 show_default="what the name means now")]
+
+
+@app.callback()
+def known(context: typer.Context, json: Json = False) -> None:
+    """List the environments with their parameters."""
+    if context.invoked_subcommand is None:
+        environments(json)
+
+
+@app.command()
+def add(
+    name: Name, package: Annotated[Path, typer.Argument(exists=True, help="Directory or ZIP archive of the package.")],
+    json: Json = False,
+) -> None:
+    """Add a package under a name, which means this one from now on."""
+    with connection.client() as client:
+        one(client.add_package(name, package), json)
+
+
+@app.command("list")
+def listed(limit: Limit = 50, json: Json = False) -> None:
+    """List the packages that were added, each name with what it means now."""
+    with connection.client() as client:
+        rows(islice(every(client.packages), limit),
+             ("name", "version", "domain", "tasks", "tools", "digest", "created_at"), json)
+
+
+@app.command()
+def show(name: Name, version: Version = None) -> None:
+    """Show the package that a name means."""
+    with connection.client() as client:
+        one(client.package(name, version), as_json=True)
+
+
+@app.command()
+def export(
+    name: Name, file: Annotated[Path, typer.Argument(help="ZIP archive that is written.")], version: Version = None,
+) -> None:
+    """Write a package to a file."""
+    with connection.client() as client:
+        file.write_bytes(client.package_archive(name, version))
+    say(f"wrote {file}")
+
+
+@app.command()
+def delete(name: Name) -> None:
+    """Delete a package with all its versions, unless an open run plays one."""
+    with connection.client() as client:
+        one(client.delete_package(name), as_json=False)

@@ -1,0 +1,103 @@
+"""/v1/packages: environment packages under a name."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Path, Query, UploadFile
+from psycopg.types.json import Jsonb
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from hone.client.package_resources import PACKAGE_NAME, EnvironmentPackage
+from hone.client.resources import Page
+from hone.environments.packages import archive
+from hone.environments.packages.package import Package, WrongPackage
+from hone.spec.problems import Invalid, Problem
+from hone.store.database import Row
+from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.middleware.errors import Conflict, NotFound
+from services.gateway.middleware.tenancy import Caller
+
+router = APIRouter(prefix="/v1/packages", tags=["packages"])
+
+Name = Annotated[str, Path(pattern=PACKAGE_NAME, description="What specs call it.")]
+Version = Annotated[int | None, Query(ge=1, lt=2**31, description="One of the name's versions; when absent, what it "
+                                      "means now.")]
+
+
+@router.get("")
+async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[EnvironmentPackage]:
+    """List names with the package that each means now."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("packages.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)
+    return page([_resource(row) for row in rows], limit, "name")
+
+
+@router.put("/{name}", status_code=201, response_model=EnvironmentPackage, responses=same(EnvironmentPackage))
+async def put(
+    name: Name, caller: Caller,
+    file: Annotated[UploadFile, File(json_schema_extra={"format": "binary"}, description="A ZIP archive of "
+                                     "package.json, tools.py, tasks.jsonl and tests.jsonl.")],
+) -> JSONResponse:
+    """Add a package under a name, or change what the name means. 201: the content is new."""
+    try:
+        found = await run_in_threadpool(archive.unpacked, await file.read())
+    except WrongPackage as wrong:
+        raise Invalid([Problem(f"file.{wrong.field}", str(wrong.found)[:200], wrong.expected)]) from wrong
+    content = await run_in_threadpool(archive.packed, found.files)
+    async with caller.transaction() as transaction:
+        row = await transaction.one("packages.put", tenant_id=caller.tenant_id, name=name, digest=found.digest,
+                                    facts=Jsonb(_facts(found)), content=content)
+    assert row is not None
+    return JSONResponse(_resource(row).model_dump(mode="json"), 201 if row["new"] else 200)
+
+
+@router.get("/{name}")
+async def one(name: Id, caller: Caller, version: Version = None) -> EnvironmentPackage:
+    """Return the package that a name means."""
+    return _resource(await _row(caller, name, version))
+
+
+@router.get("/{name}/archive", response_class=Response, responses={200: {"content": {"application/zip": {
+    "schema": {"type": "string", "format": "binary"}}}, "description": "The archive."}})
+async def exported(name: Id, caller: Caller, version: Version = None) -> Response:
+    """Return a package as a ZIP archive."""
+    row = await _row(caller, name, version)
+    async with caller.transaction() as transaction:
+        found = await transaction.one("packages.content", tenant_id=caller.tenant_id, digest=row["digest"])
+    assert found is not None
+    return Response(bytes(found["content"]), media_type="application/zip")
+
+
+@router.delete("/{name}")
+async def delete(name: Id, caller: Caller) -> EnvironmentPackage:
+    """Delete a name with all its versions, unless an open run plays one of them. Returns what it was."""
+    async with caller.transaction() as transaction:
+        run = await transaction.one("packages.in_use", tenant_id=caller.tenant_id, name=name)
+        if run is not None:
+            raise Conflict(f"The run {run['id']} plays a version of {name!r} and has not ended.")
+        rows = await transaction.all("packages.delete", tenant_id=caller.tenant_id, name=name)
+    if not rows:
+        raise NotFound(f"There is no package {name!r}.")
+    return _resource(max(rows, key=lambda row: row["created_at"]))
+
+
+async def _row(caller: Caller, name: str, version: int | None) -> Row:
+    async with caller.transaction() as transaction:
+        row = await transaction.one("packages.one", tenant_id=caller.tenant_id, name=name, digest=None, version=version)
+    if row is None:
+        raise NotFound(f"There is no package {name!r}" + (f" with the version {version}." if version else "."))
+    return row
+
+
+def _facts(found: Package) -> dict[str, Any]:
+    manifest = found.manifest
+    difficulties = Counter(task.difficulty for task in found.tasks)
+    return {"domain": manifest.domain, "summary": manifest.summary, "made_by": manifest.made_by,
+            "tables": [table.name for table in manifest.tables], "tools": [tool.name for tool in manifest.tools],
+            "tasks": len(found.tasks), "difficulties": {str(one): difficulties[one] for one in sorted(difficulties)}}
+
+
+def _resource(row: Row) -> EnvironmentPackage:
+    fields = ("name", "version", "digest", "bytes", "created_at")
+    return EnvironmentPackage(**row["facts"], **{field: row[field] for field in fields})

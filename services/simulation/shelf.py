@@ -1,0 +1,77 @@
+"""Environment packages for the episodes of this process: read from the database, their tools run in the sandbox.
+
+Its methods wait, and are called in threads of their own; what they wait for runs on the service's loop.
+"""
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Coroutine
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, TypeVar
+
+from psycopg import OperationalError
+
+from hone.environments.contract import EpisodeLost, WrongParams
+from hone.environments.packages import archive
+from hone.environments.packages.package import Package
+from hone.sandbox.client import Sandbox, SandboxBusy
+from hone.sandbox.program import Ended, Program, Ran
+from hone.store.database import AsyncDatabase
+
+OWNER: ContextVar[str] = ContextVar("owner", default="")
+"""The tenant whose work it is; empty: a service's, which may play every package."""
+KEPT, ANSWER_S = 64, 120.0
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+Result = TypeVar("Result")
+
+
+class PackageShelf:
+    """Make it on the running loop."""
+
+    def __init__(self, database: AsyncDatabase, sandbox: Sandbox) -> None:
+        self._database, self._sandbox, self._loop = database, sandbox, asyncio.get_running_loop()
+        self._kept, self._lock = OrderedDict[tuple[str, str], Package](), Lock()
+
+    def package(self, reference: str) -> Package:
+        """Return the package with a digest, or the one that a name of the tenant means. Raises WrongParams."""
+        tenant = OWNER.get()
+        digest = reference if _DIGEST.fullmatch(reference) else self._digest(tenant, reference)
+        with self._lock:
+            if (tenant, digest) in self._kept:
+                self._kept.move_to_end((tenant, digest))
+                return self._kept[tenant, digest]
+        row = self._waited(self._database.one("packages.content", tenant_id=tenant or None, digest=digest))
+        if row is None:
+            raise _unknown(reference)
+        found = archive.unpacked(bytes(row["content"]))
+        with self._lock:
+            self._kept[tenant, digest] = found
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def run(self, program: Program) -> Ran:
+        """Run a program in the sandbox. A sandbox without a place in time is an infrastructure error."""
+        try:
+            return self._waited(self._sandbox.run(program, OWNER.get()))
+        except SandboxBusy as busy:
+            return Ran(Ended.INFRA_ERROR, str(busy))
+
+    def _digest(self, tenant: str, name: str) -> str:
+        row = self._waited(self._database.one("packages.known", tenant_id=tenant, reference=name)) if tenant else None
+        if row is None:
+            raise _unknown(name)
+        return str(row["digest"])
+
+    def _waited(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what the loop finds. Raises EpisodeLost where it cannot be found now."""
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result(ANSWER_S)
+        except (OperationalError, TimeoutError) as error:
+            raise EpisodeLost(f"the package cannot be read: {error}") from error
+
+
+def _unknown(reference: str) -> WrongParams:
+    return WrongParams("params.package", reference, "the name or the digest of a package that was added")

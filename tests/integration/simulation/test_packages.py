@@ -1,0 +1,103 @@
+"""A package's tools run in a real sandbox: a task is solved, and tools that loop or reach out fail."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from psycopg.types.json import Jsonb
+
+from hone.api import simulation_pb2 as pb
+from hone.api.simulation_pb2_grpc import SimulationServiceStub
+from hone.api.trajectory_pb2 import Task
+from hone.environments.packages import archive
+from hone.environments.packages.package import Package
+from hone.environments.tasks import content_hash, split_of
+from hone.environments.tools import ToolCall
+from hone.stack import ports
+from tests.integration.reward.rows import Run, make_run
+from tests.servers.service import refused_field, running
+from tests.unit.environments.packages.shop import MANIFEST, SOURCE, shop
+
+HOSTILE = '''
+def open_file(db):
+    open("/tmp/hone-was-here", "w").write("x")
+    return open("/etc/hostname").read()
+
+
+def connect(db):
+    import socket
+    return str(socket.create_connection(("127.0.0.1", 5432), timeout=1))
+'''
+WRONG = ("slow", "open_file", "connect")
+PACKAGE = shop(source=SOURCE + HOSTILE, manifest=MANIFEST.model_copy(update={"tools": [*MANIFEST.tools, *(
+    MANIFEST.tools[0].model_copy(update={"name": name, "parameters": {}, "required": []}) for name in WRONG)]}))
+
+
+@pytest.fixture(scope="module")
+def simulation(postgres_url: str) -> Iterator[Any]:
+    address = f"127.0.0.1:{ports.pick(1)[0]}"
+    with (running("sandbox", HONE_SANDBOX_ADDRESS=address, HONE_SANDBOX_PLACES="1"),
+          running("simulation", HONE_DATABASE_URL=postgres_url, HONE_SANDBOX_ADDRESS=address) as service):
+        yield SimulationServiceStub(service.channel)
+
+
+@pytest.fixture(scope="module")
+def tenant(postgres_owner_url: str) -> Run:
+    """Return a run, for its tenant, who has the package."""
+    made = make_run(postgres_owner_url)
+    put(made, "shop", PACKAGE)
+    return made
+
+
+def put(run: Run, name: str, package: Package) -> None:
+    run.do("INSERT INTO packages (tenant_id, name, digest, version, facts, content) VALUES (%s, %s, %s, 1, %s, %s)",
+           run.tenant_id, name, package.digest, Jsonb({}), archive.packed(package.files))
+
+
+def started(simulation: Any, package: str) -> pb.Session:
+    task = Task(environment="package", params_json=json.dumps({"package": package}))
+    return simulation.Reset(pb.ResetRequest(tasks=[task]), timeout=60).sessions[0]  # type: ignore[no-any-return]
+
+
+def stepped(simulation: Any, session: pb.Session, index: int, action: str) -> pb.StepResponse:
+    request = pb.StepRequest(session_id=session.session_id, index=index, action=action)
+    return simulation.Step(request, timeout=60)  # type: ignore[no-any-return]
+
+
+@pytest.mark.usefixtures("tenant")
+def test_a_task_of_a_package_is_drawn_solved_and_scored_by_its_state(simulation: Any) -> None:
+    drawn = simulation.DrawTasks(pb.DrawTasksRequest(
+        environment="package", params_json=json.dumps({"package": PACKAGE.digest}),
+        split=pb.SPLIT_TRAIN if split_of(_content()) == "train" else pb.SPLIT_HELD_OUT, count=1), timeout=60).tasks
+    [session] = simulation.Reset(pb.ResetRequest(tasks=drawn), timeout=60).sessions
+    for index, use in enumerate(PACKAGE.tasks[0].chain):
+        taken = stepped(simulation, session, index, ToolCall(use.tool, use.arguments).action())
+        assert taken.valid
+    done = stepped(simulation, session, 2, "Your order is cancelled.")
+    assert (done.done, json.loads(done.observation.item_json)["verified"]) == (True, 1.0)
+    assert simulation.Verify(pb.VerifyRequest(session_id=session.session_id)).score == 1.0
+
+
+@pytest.mark.usefixtures("tenant")
+def test_tools_that_loop_or_reach_out_fail_and_the_episode_goes_on(simulation: Any) -> None:
+    session = started(simulation, PACKAGE.digest)
+    for index, name in enumerate(WRONG):
+        taken = stepped(simulation, session, index, ToolCall(name, {}).action())
+        assert taken.observation.messages[0].content.startswith("error: the tool failed: ")
+        assert not taken.valid
+    assert json.loads(taken.observation.item_json)["tool_failures"] == len(WRONG)
+    assert stepped(simulation, session, 3, ToolCall("cancel_order", {"order_id": "W1"}).action()).effect
+
+
+def test_a_package_that_is_not_there_is_refused_by_its_field(simulation: Any, tenant: Run) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        started(simulation, "f" * 64)
+    field, message = refused_field(refused.value)
+    assert (field, "the name or the digest of a package" in message) == ("tasks[0].params.package", True)
+    assert tenant.tenant_id
+
+
+def _content() -> str:
+    return content_hash("package", {"package": PACKAGE.digest, "task": PACKAGE.tasks[0].id})
