@@ -40,8 +40,8 @@ def add(
 def listed(limit: Limit = 50, json: Json = False) -> None:
     """List the packages that were added, each name with what it means now."""
     with connection.client() as client:
-        rows(islice(every(client.packages), limit),
-             ("name", "version", "domain", "tasks", "tools", "digest", "created_at"), json)
+        found = islice(every(client.packages), limit)
+        rows(found, ("name", "version", "domain", "tasks", "tools", "digest", "created_at"), json)
 
 
 @app.command()
