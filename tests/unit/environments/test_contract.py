@@ -1,7 +1,7 @@
 """Every environment keeps the contract: episodes can be recreated, hashed and forked."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import cache, partial
 from typing import Any
@@ -13,6 +13,7 @@ from hone.environments.contract import EpisodeOver, Task, WrongParams
 from hone.environments.hashing import digest
 from hone.environments.tasks import checked_params, episode, make
 from hone.harnesses import HARNESSES
+from tests.unit.environments.packages.shop import OneShelf, shop
 
 ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
 TASKS: dict[str, Callable[[], Task]] = {
@@ -31,13 +32,14 @@ TASKS: dict[str, Callable[[], Task]] = {
     "household": partial(make, "household", {}, 7),
     "textworld": partial(make, "textworld", {}, 7),
     "dialogue": partial(make, "dialogue", {}, 7),
+    "package": partial(make, "package", {"package": "shop"}, 7),
     "dataset": partial(make, "dataset", {}, 0, ROW),
     "verification": partial(make, "verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",
-                 "household", "textworld", "dialogue"}
+                 "household", "textworld", "dialogue", "package"}
 SCORES_ITSELF = SEVERAL_TURNS | {"merchant_strategies"}
 every_task = pytest.mark.parametrize("task", [*TASKS, "graded"], indirect=True)
 single_turn = pytest.mark.parametrize("task", [name for name in TASKS if name not in SEVERAL_TURNS], indirect=True)
@@ -54,6 +56,14 @@ def task(request: pytest.FixtureRequest) -> Task:
 @cache
 def _made(name: str) -> Task:
     return GRADED if name == "graded" else TASKS[name]()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shelf() -> Iterator[None]:
+    """Let this process play a package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ENVIRONMENTS["package"], "shelf", OneShelf(shop()))
+        yield
 
 
 def test_the_table_covers_every_environment() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hone.environments.contract import WrongParams
 from hone.environments.packages.package import (
     Column,
     Edge,
@@ -13,6 +14,8 @@ from hone.environments.packages.package import (
     ToolTest,
     ToolUse,
 )
+from hone.sandbox.program import Ended, Program, Ran
+from tests.unit.environments.packages.local_runner import LocalRunner
 
 SOURCE = '''
 def find_order(db, email):
@@ -75,3 +78,18 @@ TESTS = [ToolTest(tool="cancel_order", tables=INITIAL, arguments={"order_id": "W
 def shop(**changes: Any) -> Package:
     """Return the package; `changes` are fields of it."""
     return Package(**{"manifest": MANIFEST, "source": SOURCE, "tasks": [TASK], "tests": TESTS, **changes})
+
+
+class OneShelf(LocalRunner):
+    """A shelf with one package."""
+
+    def __init__(self, package: Package) -> None:
+        self.held, self.lost = package, False
+
+    def package(self, reference: str) -> Package:
+        if reference not in ("shop", self.held.digest):
+            raise WrongParams("params.package", reference, "the name or the digest of a package")
+        return self.held
+
+    def run(self, program: Program) -> Ran:
+        return Ran(Ended.INFRA_ERROR, "it is away") if self.lost else super().run(program)

@@ -11,33 +11,17 @@ from hone.environments import ENVIRONMENTS, tasks
 from hone.environments.contract import EpisodeLost, EpisodeOver, WrongParams
 from hone.environments.packages.environment import PackagedWorld
 from hone.environments.packages.episode import PackageEpisode
-from hone.environments.packages.package import Package, PackageTask
+from hone.environments.packages.package import PackageTask
 from hone.environments.packages.state_check import Mismatch, mismatches
 from hone.environments.tasks import episode, from_proto, make, to_proto
 from hone.environments.tools import ToolCall
-from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.local_runner import LocalRunner
-from tests.unit.environments.packages.shop import INITIAL, MANIFEST, TASK, TRUTH, shop
+from tests.unit.environments.packages.shop import INITIAL, MANIFEST, TASK, TRUTH, OneShelf, shop
 
 FIND = ToolCall("find_order", {"email": "ada@mail.org"}).action()
 CANCEL = ToolCall("cancel_order", {"order_id": "W1"}).action()
 BROKEN = MANIFEST.model_copy(update={"tools": [*MANIFEST.tools, MANIFEST.tools[0].model_copy(
     update={"name": "broken", "parameters": {}, "required": []})]})
-
-
-class OneShelf(LocalRunner):
-    """A shelf with one package."""
-
-    def __init__(self, package: Package) -> None:
-        self.held, self.lost = package, False
-
-    def package(self, reference: str) -> Package:
-        if reference not in ("shop", self.held.digest):
-            raise WrongParams("params.package", reference, "the name or the digest of a package")
-        return self.held
-
-    def run(self, program: Program) -> Ran:
-        return Ran(Ended.INFRA_ERROR, "it is away") if self.lost else super().run(program)
 
 
 @pytest.fixture
