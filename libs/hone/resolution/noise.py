@@ -10,7 +10,7 @@ from hone.environments.contract import WrongParams
 from hone.environments.noise.noisy import noisy
 from hone.environments.single_turn import Asks
 from hone.resolution import sources
-from hone.spec.noise import NoiseSpec, TaskNoise
+from hone.spec.noise import USERS, NoiseSpec, TaskNoise
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
 
@@ -38,6 +38,9 @@ def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
         yield Problem(f"{at}.noise", ", ".join(noise.types), f"none: {task.kind} asks single questions, whose answers "
                       "have no results of tools")
         return
+    if (spoken := USERS.intersection(noise.types)) and "user" not in environment.asked_roles:
+        yield Problem(f"{at}.noise.types", ", ".join(sorted(spoken)), f"types of tools alone: {task.kind} has no user")
+        return
     if environment.foreign or task.dataset is not None:
         return  # its tasks are tried when they are played
     try:
@@ -47,7 +50,9 @@ def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
     terms = noise.model_dump(exclude={"types", "share"})
     for kind in dict.fromkeys(noise.types):
         try:
-            noisy(environment.episode(params, 0, None), TaskNoise(type=kind, **terms)).reset()
+            seen = noisy(environment.episode(params, 0, None), TaskNoise(type=kind, **terms)).reset()
+            if kind not in USERS and "user" in environment.asked_roles and not seen.tools:
+                raise WrongParams("noise.types", kind, "types of users alone: these tasks have no tools")
         except WrongParams as wrong:
             yield Problem(f"{at}.{wrong.field}", found(wrong.found), wrong.expected)
             return

@@ -1,25 +1,30 @@
 """What noise a source of tasks has, and the noise of one task, after AgentNoiseBench, arXiv 2602.11348."""
 
 import random
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
 from hone.spec.parameters import Strict
 
 ToolNoise = Literal["failure", "incomplete", "error", "redundancy", "misleading"]
+UserNoise = Literal["user_ambiguity", "user_conflict", "user_redundancy", "user_topic_shift", "user_boundary",
+                    "user_cognition"]
+NoiseType = Literal[ToolNoise, UserNoise]
 Third = Literal["anywhere", "early", "middle", "late"]
-LOSES: frozenset[ToolNoise] = frozenset({"failure", "incomplete", "error"})
+LOSES: frozenset[NoiseType] = frozenset({"failure", "incomplete", "error"})
 """Types that take something of the truth away: it has to be asked for again."""
-BUDGETS = (0, 1, 2, 4)
-"""Injections of an episode, by intensity: Hone's scale."""
+BUDGETS, QUOTAS = (0, 1, 2, 4), (0, 2, 4, 6)
+"""Injections into the results of tools and into the words of a user, by intensity: Hone's scales."""
+USERS: frozenset[NoiseType] = frozenset(get_args(UserNoise))
 
 
 class NoiseTerms(Strict):
     """How often and how much noise there is."""
 
     intensity: int = Field(
-        2, ge=0, le=3, description="How much: 0, 1, 2 or 4 injections of an episode; 0 changes nothing.")
+        2, ge=0, le=3, description="How much: 0, 1, 2 or 4 injections of an episode, of a user 0, 2, 4 or 6; 0 changes "
+        "nothing.")
     prob: float = Field(0.7, ge=0, le=1, description="Chance that the result of a step is changed, where it may be.")
     start: int = Field(1, ge=1, description="First step whose result may be changed, from 1.")
     interval: int = Field(
@@ -54,24 +59,28 @@ class NoiseTerms(Strict):
 class TaskNoise(NoiseTerms):
     """The noise of one task. All samples of a group share it."""
 
-    type: ToolNoise
+    type: NoiseType
+
+    @property
+    def budget(self) -> int | None:
+        return QUOTAS[self.intensity] if self.type in USERS and self.most is None else super().budget
 
 
 class NoiseSpec(NoiseTerms):
     """The noise of a source of tasks."""
 
-    types: list[ToolNoise] = Field(
+    types: list[NoiseType] = Field(
         ["failure", "incomplete", "error", "redundancy", "misleading"], min_length=1,
-        description="Types of noise in the results of tools. An episode has one of them, each as often as it stands "
-        "here.")
+        description="Types of noise in the results of tools, and in the words of a user. An episode has one of them, "
+        "each as often as it stands here.")
     share: float = Field(0.5, ge=0, le=1, description="Share of the groups that have noise; the others are clean.")
 
     @model_validator(mode="after")
     def _solvable(self) -> "NoiseSpec":
         """Noise that takes something of the truth away at every step would leave no task that can be done."""
         endless = self.budget is None and self.interval == 0 and self.prob == 1 and self.most_of_tool < 0
-        if endless and LOSES & set(self.types):
-            lost = ", ".join(sorted(LOSES & set(self.types)))
+        if endless and (losing := LOSES.intersection(self.types)):
+            lost = ", ".join(sorted(losing))
             raise ValueError(f"expected a clean result after some tries, and {lost} at every step leaves none: bound "
                              "most or most_of_tool, or set interval above 0 or prob below 1")
         return self

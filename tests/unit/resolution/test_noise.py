@@ -42,3 +42,13 @@ def test_more_noise_than_turns_is_refused_by_its_field_in_an_evaluation_too() ->
 def test_a_wrong_type_is_named() -> None:
     [problem] = problems(task={**SQLITE, "noise": {"types": ["failure", "loud"]}})
     assert problem.startswith('task.noise.types[1]: found "loud", expected ')
+
+
+def test_noise_of_users_needs_users_and_noise_of_tools_tools() -> None:
+    [nobody] = problems(task={**SQLITE, "noise": {"types": ["failure", "user_conflict"]}})
+    assert nobody == "task.noise.types: found user_conflict, expected types of tools alone: sqlite has no user"
+    sales = {"environment": "dialogue", "params": {"domain": "sales"}}
+    [nothing] = problems(task={**sales, "noise": {"types": ["user_conflict", "error"]}})
+    assert nothing == 'task.noise.types: found "error", expected types of users alone: these tasks have no tools'
+    orders = {"environment": "dialogue", "noise": {"types": ["user_conflict", "error"]}}
+    assert resolve({**BASE, "task": orders}).task.noise is not None

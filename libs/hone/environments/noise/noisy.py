@@ -25,11 +25,13 @@ from hone.environments.hashing import digest
 from hone.environments.noise import parts
 from hone.environments.noise.schedule import Injected, Schedule
 from hone.environments.noise.tool_noise import MOST_BYTES, RULES
+from hone.environments.noise.user_noise import USER_RULES, guideline
 from hone.environments.tools import Examinable, Tool, ToolCall, tool_call
-from hone.spec.noise import LOSES, TaskNoise
+from hone.spec.noise import LOSES, QUOTAS, USERS, TaskNoise
 from hone.spec.parameters import Strict
 
 REPAIR = "repair"
+_USER = "user"
 KEY = "noise"
 """Key of what a snapshot holds beside the clean episode's own."""
 
@@ -64,6 +66,8 @@ class NoisyEpisode:
         if call is not None and call.tool == REPAIR and self._repairs(seen):
             return self._repair(call)
         tool = _tool(action, call, seen)
+        if self._noise.type in USERS:
+            return self._of_user(action, call is not None and call.tool in _names(seen))
         if tool is None:
             return self._passed(self.inner.step(action))
         step, state = self._state.step + 1, self._state
@@ -124,6 +128,18 @@ class NoisyEpisode:
         self._inject(tool)
         return Transition(self._again(said), done=False, valid=True, effect=False, injection=self._record(None, said))
 
+    def _of_user(self, action: str, calls_tool: bool) -> Transition:
+        """Take a step, and change what the user says: by rules, or by a guideline for the model that speaks for it."""
+        spoken = self._seen is not None and self._seen.ask is not None
+        taken = self.inner.step(action)
+        if taken.observation.ask is not None:
+            return self._passed(_guided(taken, self._noise))
+        if spoken or calls_tool or taken.done:
+            return self._passed(taken)
+        self._state = replace(self._state, step=self._state.step + 1)
+        strikes = Schedule.of(self._noise).strikes(self._state.step, _USER, self._state.injected)
+        return self._passed(self._changed(taken, _USER, action) if strikes else taken)
+
     def _changed(self, taken: Transition, tool: str, action: str) -> Transition:
         """Return a result with noise, if this result may have it and the noise finds something to change."""
         place = _result_place(taken, self._noise)
@@ -131,7 +147,7 @@ class NoisyEpisode:
             return taken
         message = taken.observation.messages[place]
         original = message["content"]
-        said = RULES[self._noise.type](original, action, self._draws())
+        said = self._noised(original, action)
         if said is None or said == original or not _same_form(original, said):
             return taken
         self._inject(tool)
@@ -139,6 +155,12 @@ class NoisyEpisode:
         messages[place] = {**message, "content": said}
         seen = replace(taken.observation, messages=messages)
         return replace(taken, observation=seen, injection=self._record(original, said))
+
+    def _noised(self, said: str, action: str) -> str | None:
+        if self._noise.type in USERS:
+            words = USER_RULES[self._noise.type](said.rstrip("\n"), self._draws())
+            return words and words + said[len(said.rstrip("\n")):]
+        return RULES[self._noise.type](said, action, self._draws())
 
     def _inject(self, tool: str) -> None:
         self._state = replace(self._state, injected=(*self._state.injected, Injected(self._state.step, tool)))
@@ -206,6 +228,20 @@ def _tool(action: str, call: ToolCall | None, seen: Observation | None) -> str |
     return call.tool if call is not None and call.tool in _names(seen) else None
 
 
+def _guided(taken: Transition, noise: TaskNoise) -> Transition:
+    """Return a question to the model that speaks for the user with a guideline in its system message."""
+    ask, quota = taken.observation.ask, QUOTAS[noise.intensity]
+    if ask is None or ask.role != _USER or not quota or noise.type not in USERS:
+        return taken
+    said = guideline(noise.type, quota)
+    head, *rest = ask.messages
+    if head["role"] == "system":
+        messages = [{**head, "content": f"{head['content']}\n\n{said}"}, *rest]
+    else:
+        messages = [{"role": "system", "content": said}, head, *rest]
+    return replace(taken, observation=replace(taken.observation, ask=replace(ask, messages=messages)))
+
+
 def _names(seen: Observation | None) -> list[str]:
     offered = (seen.tools if seen else None) or []
     return [tool["function"]["name"] for tool in offered if tool["function"]["name"] != REPAIR]
@@ -214,6 +250,8 @@ def _names(seen: Observation | None) -> list[str]:
 def _result_place(taken: Transition, noise: TaskNoise) -> int | None:
     """Return the place of the message that may be changed; None if no noise of this type may change the result."""
     messages = taken.observation.messages
+    if noise.type in USERS and (not messages or messages[-1]["role"] != _USER):
+        return None
     if taken.done or not taken.valid or not messages or taken.observation.ask is not None:
         return None
     if noise.type in LOSES and taken.effect:  # what was done must not look undone, or done otherwise

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from hone.spec.noise import TaskNoise, Third
+from hone.spec.noise import USERS, TaskNoise, Third
 
 _THIRDS = ("early", "middle", "late")
 
@@ -38,8 +38,9 @@ class Schedule:
     @classmethod
     def of(cls, noise: TaskNoise) -> Self:
         """Return the schedule of a task's noise."""
-        return cls(noise.seed, noise.prob, noise.start, noise.interval, noise.budget,
-                   None if noise.most_of_tool < 0 else noise.most_of_tool, noise.where, noise.expected_steps)
+        of_tool = None if noise.most_of_tool < 0 or noise.type in USERS else noise.most_of_tool
+        return cls(noise.seed, noise.prob, noise.start, noise.interval, noise.budget, of_tool, noise.where,
+                   noise.expected_steps)
 
     def strikes(self, step: int, tool: str, before: Sequence[Injected]) -> bool:
         """Return whether noise strikes the result of a step (from 1), after the injections before it.

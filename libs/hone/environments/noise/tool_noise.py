@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any
 
 from hone.environments.noise import parts
-from hone.spec.noise import ToolNoise
+from hone.spec.noise import NoiseType
 
 Rule = Callable[[str, str, random.Random], str | None]
 
@@ -78,7 +78,7 @@ def misleading(result: str, asked: str, drawn: random.Random) -> str | None:  # 
     return _around(result, drawn, lambda place: lures[place].format(other=_similar(result, drawn)))
 
 
-RULES: dict[ToolNoise, Rule] = {
+RULES: dict[NoiseType, Rule] = {
     "failure": failure,
     "incomplete": incomplete,
     "error": error,
@@ -143,9 +143,9 @@ def _shift(number: float, drawn: random.Random) -> int:
 def _wrong_text(text: str, drawn: random.Random) -> str | None:
     """Return a text with one wrong date, word or number; None where it has none of these."""
     ways: list[tuple[re.Match[str], Callable[[re.Match[str]], str | None]]] = [
-        *((found, lambda found: _other_date(found, drawn)) for found in _DATE.finditer(text)),
+        *((found, lambda found: other_date(found[0], drawn)) for found in _DATE.finditer(text)),
         *((found, _negated) for found in re.finditer(r"\b[A-Za-z]+\b", text) if found[0].lower() in _NEGATED),
-        *((found, lambda found: _other_number(found, drawn)) for found in _NUMBER.finditer(text))]
+        *((found, lambda found: other_number(found[0], drawn)) for found in _NUMBER.finditer(text))]
     drawn.shuffle(ways)
     for found, way in ways:
         if (wrong := way(found)) is not None:
@@ -153,10 +153,10 @@ def _wrong_text(text: str, drawn: random.Random) -> str | None:
     return None
 
 
-def _other_date(found: re.Match[str], drawn: random.Random) -> str | None:
+def other_date(shown: str, drawn: random.Random) -> str | None:
+    """Return a day near a day of the form 2026-01-31; None for what is no day."""
     try:
-        shown = date(int(found[1]), int(found[2]), int(found[3]))
-        return (shown + timedelta(days=drawn.choice((-7, -2, -1, 1, 2, 7)))).isoformat()
+        return (date.fromisoformat(shown) + timedelta(days=drawn.choice((-7, -2, -1, 1, 2, 7)))).isoformat()
     except (ValueError, OverflowError):
         return None
 
@@ -166,10 +166,11 @@ def _negated(found: re.Match[str]) -> str:
     return word.capitalize() if found[0][0].isupper() else word
 
 
-def _other_number(found: re.Match[str], drawn: random.Random) -> str:
-    number = float(found[0])
+def other_number(shown: str, drawn: random.Random) -> str:
+    """Return a number near a number, with as many decimals."""
+    number = float(shown)
     shifted = number + _shift(number, drawn)
-    places = len(found[0].partition(".")[2])
+    places = len(shown.partition(".")[2])
     return f"{shifted:.{places}f}"
 
 

@@ -10,7 +10,7 @@ from hone.environments.contract import Task, Transition, WrongParams
 from hone.environments.noise.noisy import NoisyEpisode, noisy
 from hone.environments.tasks import episode, from_proto, make, to_proto
 from hone.environments.tools import ToolCall
-from hone.spec.noise import TaskNoise
+from hone.spec.noise import USERS, TaskNoise
 
 ROW = {"prompt": "How many?", "answer": "3",
        "database": "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'one'), (2, 'two')"}
@@ -139,3 +139,47 @@ def test_an_episode_of_one_answer_and_one_without_turns_for_another_try_are_refu
     message.noise_json = '{"type": "loud"}'
     with pytest.raises(WrongParams, match=r"noise.type: found 'loud'"):
         from_proto(message)
+
+
+CALLER = {"goal": {"text": "I want to cancel my order.", "hears": ["cancelled"]}, "knowledge": [
+    {"name": "name", "value": "Ada Berg", "reveal": "opening", "says": "I am {value}."},
+    {"name": "order", "value": "W1234", "asked": ["order number"], "form": "W9999"}]}
+
+
+def called(kind: str, words: str = "scripted", **terms: Any) -> NoisyEpisode:
+    made = make("dialogue", {"domain": "talk", "words": words}, 3, CALLER)
+    noise = TaskNoise.model_validate({"type": kind, **SURE, **terms}).model_dump()
+    one = episode(Task(**{**made.__dict__, "noise": noise}))
+    assert isinstance(one, NoisyEpisode)
+    one.reset()
+    return one
+
+
+@pytest.mark.parametrize("kind", sorted(USERS))
+def test_a_users_words_are_changed_and_its_state_is_not(kind: str) -> None:
+    made, clean = called(kind), called(kind, intensity=0)
+    taken, truth = (one.step("What is your order number?") for one in (made, clean))
+    assert taken.injection is not None
+    assert (taken.injection["tool"], taken.injection["original"]) == ("user", said(truth))
+    assert said(taken) != said(truth)
+    assert made.inner.state_hash() == clean.inner.state_hash()
+    assert ("W1234" in said(taken)) == (kind != "user_ambiguity")
+    assert (made.step("It is cancelled.").done, made.verify()) == (True, 1.0)
+
+
+def test_a_vague_user_says_it_when_it_is_asked_again_once_its_quota_is_used_up() -> None:
+    made = called("user_ambiguity", most=1)
+    assert "W1234" not in said(made.step("What is your order number?"))
+    assert "W1234" in said(made.step("What is your order number?"))
+
+
+def test_a_model_that_speaks_for_a_user_gets_a_guideline_and_its_words_stay() -> None:
+    made, clean = called("user_topic_shift", "model"), called("user_topic_shift", "model", intensity=0)
+    asked, plain = (one.step("What is your order number?").observation.ask for one in (made, clean))
+    assert asked is not None
+    assert plain is not None
+    assert asked.messages[0]["content"].startswith(plain.messages[0]["content"])
+    assert "Leave the topic up to 6 times" in asked.messages[0]["content"]
+    assert asked.messages[1:] == plain.messages[1:]
+    taken = made.step("It is W1234.")
+    assert (said(taken), taken.injection) == ("It is W1234.\n", None)
