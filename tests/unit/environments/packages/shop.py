@@ -3,6 +3,7 @@
 from typing import Any
 
 from hone.environments.contract import WrongParams
+from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import (
     Column,
     Edge,
@@ -15,7 +16,6 @@ from hone.environments.packages.package import (
     ToolUse,
 )
 from hone.sandbox.program import Ended, Program, Ran
-from tests.unit.environments.packages.local_runner import LocalRunner
 
 SOURCE = '''
 def find_order(db, email):

@@ -11,11 +11,11 @@ from hone.environments import ENVIRONMENTS, tasks
 from hone.environments.contract import EpisodeLost, EpisodeOver, WrongParams
 from hone.environments.packages.environment import PackagedWorld
 from hone.environments.packages.episode import PackageEpisode
+from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import PackageTask
 from hone.environments.packages.state_check import Mismatch, mismatches
 from hone.environments.tasks import episode, from_proto, make, to_proto
 from hone.environments.tools import ToolCall
-from tests.unit.environments.packages.local_runner import LocalRunner
 from tests.unit.environments.packages.shop import INITIAL, MANIFEST, TASK, TRUTH, OneShelf, shop
 
 FIND = ToolCall("find_order", {"email": "ada@mail.org"}).action()

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from hone.environments.packages.calling import Called, PackageCall, called
+from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, WrongPackage, read
 from hone.sandbox.program import Ended, Program, Ran
-from tests.unit.environments.packages.local_runner import LocalRunner
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
 
 
