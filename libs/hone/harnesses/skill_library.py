@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from hone.harnesses.keywords import overlap, words
 from hone.harnesses.offers import cut
 from hone.harnesses.seat import Kept
 from hone.harnesses.skill_utility import SkillRecord, retained, ucb_score, updated_utility
+from hone.text.keywords import overlap, words
 
 _SAME = 0.85
 """Similarity of scenarios above which skills of equal texts are one."""

@@ -16,9 +16,9 @@ from pydantic import Field, StringConstraints
 from hone.environments.contract import Message
 from hone.harnesses.branching import Candidate, branches
 from hone.harnesses.contract import HarnessParams
-from hone.harnesses.keywords import overlap, words
 from hone.harnesses.seat import Answer, Heard, Over, Seat
 from hone.text.conversation import content_text
+from hone.text.keywords import overlap, words
 from hone.text.reasoning import spoken
 
 INSTRUCTIONS = "Instead of acting you may call a skill by a line of this form:\n{call} <name>\nSkills: {names}\n"

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hone.harnesses.keywords import overlap, words
 from hone.harnesses.mapping.facts import Fact, Relation, normal
+from hone.text.keywords import overlap, words
 
 _INSIDE = re.compile(r"<map>(.*?)(?:</map>|\Z)", re.DOTALL)
 _LINE = re.compile(r"(?:layout|affordances?|rules?)\s*:\s*", re.IGNORECASE)

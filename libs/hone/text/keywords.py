@@ -1,4 +1,4 @@
-"""How much two texts are about the same, by their words: the retriever of the harnesses `skills` and `library`."""
+"""How much two texts are about the same, by their words: the retriever of skills, of a library and of old messages."""
 
 import re
 from collections.abc import Set
