@@ -1,5 +1,6 @@
 """Environments by name. Adding one is a file here and a line in this dict."""
 
+from hone.environments.changing_user import ChangingUser
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
 from hone.environments.dialogue import Dialogue
@@ -36,6 +37,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "table_questions": TableQuestions(),
     "textworld": TextWorld(),
     "dialogue": Dialogue(),
+    "changing_user": ChangingUser(),
     "dataset": DatasetRows(),
     "verification": Verification(),
     "package": PackagedWorld(),

@@ -7,6 +7,7 @@ from hone.harnesses.folding import Folding
 from hone.harnesses.heavy import Heavy
 from hone.harnesses.library import Library
 from hone.harnesses.map_then_act import MapThenAct
+from hone.harnesses.remembering import Remembering
 from hone.harnesses.skills import Skills
 from hone.harnesses.sql_phases import SqlPhases
 from hone.harnesses.tool_loop import ToolLoop
@@ -19,6 +20,7 @@ HARNESSES: dict[str, Harness] = {
     "heavy": Heavy(),
     "library": Library(),
     "map_then_act": MapThenAct(),
+    "remembering": Remembering(),
     "skills": Skills(),
     "tool_loop": ToolLoop(),
     "sql_phases": SqlPhases(),

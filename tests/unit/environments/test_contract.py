@@ -33,13 +33,15 @@ TASKS: dict[str, Callable[[], Task]] = {
     "textworld": partial(make, "textworld", {}, 7),
     "dialogue": partial(make, "dialogue", {}, 7),
     "package": partial(make, "package", {"package": "shop"}, 7),
+    "changing_user": partial(make, "changing_user", {"life": {"periods": 1}}, 7),
     "dataset": partial(make, "dataset", {}, 0, ROW),
     "verification": partial(make, "verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",
-                 "household", "textworld", "dialogue", "package"}
+                 "household", "textworld", "dialogue", "package",
+                 "changing_user"}
 SCORES_ITSELF = SEVERAL_TURNS | {"merchant_strategies"}
 every_task = pytest.mark.parametrize("task", [*TASKS, "graded"], indirect=True)
 single_turn = pytest.mark.parametrize("task", [name for name in TASKS if name not in SEVERAL_TURNS], indirect=True)
@@ -229,7 +231,7 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
      "even_digits, sort_turns, sqlite, phase_lock, sql_exploration, skill_points, hidden_shelf, text_craft, "
-     "household, merchant_strategies, table_questions, textworld, dialogue, dataset"),
+     "household, merchant_strategies, table_questions, textworld, dialogue, changing_user, dataset"),
     ("sort_turns", {"rules": {"rigth": 1}}, None, "params.rules.rigth.[key]: found 'rigth', expected 'length', 'compl"),
     ("sort_turns", {"rules": {"right": -1}}, None, "params.rules.right: found -1, expected greater than or equal to 0"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),

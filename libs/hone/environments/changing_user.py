@@ -1,0 +1,265 @@
+"""A user whose state keeps changing, over months of evenings: what does the assistant remember? AMemGym, 2603.01966.
+
+A period is some sessions, each an opener that exposes values and further rounds, and then probes. Lives are drawn from
+seeds, the words are scripted: ours, the paper's are a model's. The probes of a period come all at once, and each
+is answered by one action. Messages have a `name` for the harness `remembering`, which keeps probes out of the history:
+`opener`, `question`, `diagnosis`, `upper` and `result`.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from pydantic import Field
+
+from hone.environments.contract import (
+    EnvironmentParams,
+    EpisodeOver,
+    Message,
+    Observation,
+    Row,
+    Transition,
+    WrongParams,
+)
+from hone.environments.hashing import digest
+from hone.remembering import talks
+from hone.remembering.examination import Examination, read_number
+from hone.remembering.generator import life
+from hone.remembering.lives import Life, Sizes
+from hone.remembering.phrases import PHRASES, Manner
+from hone.remembering.scores import PeriodResult, report
+
+
+class ChangingUserParams(EnvironmentParams):
+    """How large a life is, how the user speaks, and what is measured."""
+
+    life: Sizes = Field(Sizes(), description="Sizes of the user's life.")
+    words: Manner = Field("english", description="english: sentences. plain: `city=Rome`, for tiny models.")
+    measure_upper: bool = Field(False, description="Ask each question once more after the values that it needs, once "
+                                "for each state of them: the upper bound of the memory score. false: it is 1.")
+    results: bool = Field(True, description="Send the harness what the probes of a period showed, so that it can pay "
+                          "what was written. `remembering` shows it to no policy; any other harness would.")
+
+
+class ChangingUser:
+    """A row has a recorded talk: `replies`, one for each round. Then nothing is said, off-policy."""
+
+    summary = "A user whose state changes from period to period; after each one, questions show what is remembered."
+    params = ChangingUserParams
+    harness = "remembering"
+    columns: frozenset[str] | None = frozenset({"replies"})
+    asked_roles: frozenset[str] = frozenset()
+    foreign = False
+
+    def rules(self, params: ChangingUserParams) -> dict[str, float]:
+        return {}
+
+    def messages(self, params: ChangingUserParams, seed: int, item: Row | None) -> list[Message]:
+        return self.episode(params, seed, item).reset().messages
+
+    def content(self, params: ChangingUserParams, seed: int, item: Row | None) -> dict[str, Any]:
+        one = self.episode(params, seed, item).world
+        replies = {} if one.replies is None else {"replies": [*one.replies]}
+        return {"life": one.hash, "words": params.words, **replies}
+
+    def episode(self, params: ChangingUserParams, seed: int, item: Row | None) -> "ChangingUserEpisode":
+        drawn = seed if item is None else _integer(item, seed)
+        made = life(params.life, drawn, PHRASES[params.words])
+        world = ChangingWorld(made, params, drawn, None if item is None else _replies(item, made, params.life))
+        return ChangingUserEpisode(world)
+
+
+@dataclass(frozen=True)
+class ChangingWorld:
+    """All that an episode follows from, beside the actions."""
+
+    life: Life
+    params: ChangingUserParams
+    seed: int
+    replies: tuple[str, ...] | None  # recorded ones, of all rounds; None: the policy replies
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the user's life."""
+        return digest(asdict(self.life))
+
+    @cached_property
+    def rounds(self) -> list[list[Message]]:
+        """What the user says, a message for each round, by period."""
+        return [_rounds(self, t) for t in range(len(self.life.periods))]
+
+    @cached_property
+    def actions(self) -> int:
+        """How many actions an episode takes."""
+        spoken = sum(map(len, self.rounds)) if self.replies is None else 0
+        questions = self.life.questions
+        uppers = len({(place, one.golden(state)) for place, one in enumerate(questions) for state in self.life.states})
+        probes = len(self.life.periods) * (len(questions) + len(self.life.schema))
+        return spoken + probes + (uppers if self.params.measure_upper else 0)
+
+    def examination(self) -> Examination:
+        """Return the examination before its first period."""
+        upper = None if self.params.measure_upper else 1.0
+        return Examination(self.life, PHRASES[self.params.words], self.seed, upper)
+
+
+@dataclass
+class _LifeProgress:
+    """How far an episode has come. `actions` say everything; the others follow from them."""
+
+    exam: Examination
+    actions: list[str] = field(default_factory=list)
+    replied: int = 0  # rounds of this period
+    answers: list[str] = field(default_factory=list)  # to this period's probes
+    probes: int = 0  # of this period, once they are asked
+    valid: bool = True  # whether the last action was understood
+    shown: Row = field(default_factory=dict)  # of the item: what the periods so far showed
+
+    def fork(self) -> "_LifeProgress":
+        return replace(self, exam=self.exam.fork(), actions=[*self.actions], answers=[*self.answers])
+
+
+class ChangingUserEpisode:
+    """One life."""
+
+    def __init__(self, world: ChangingWorld) -> None:
+        self.world = world
+        self._now = _LifeProgress(world.examination())
+        self._begin()
+
+    def reset(self) -> Observation:
+        self._now = _LifeProgress(self.world.examination())
+        return self._seen([*self._person(), *self._begin()])
+
+    def step(self, action: str) -> Transition:
+        if self._over():
+            raise EpisodeOver("all periods are over")
+        said = self._taken(action)
+        return Transition(self._seen(said), self._over(), self._now.valid, effect=True)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"actions": [*self._now.actions]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._now = _LifeProgress(self.world.examination())
+        self._begin()
+        for action in snapshot["actions"]:
+            self._taken(action)
+
+    def fork(self) -> "ChangingUserEpisode":
+        other = ChangingUserEpisode(self.world)
+        other._now = self._now.fork()
+        return other
+
+    def state_hash(self) -> str:
+        return digest({"life": self.world.hash, "seed": self.world.seed, "actions": self._now.actions,
+                       "replies": self.world.replies})
+
+    def verify(self) -> float | None:
+        """Return the share of all questions answered right; those of periods that were not reached are not."""
+        return sum(one.accuracy for one in self._now.exam.results) / len(self.world.life.periods)
+
+    def _person(self) -> list[Message]:
+        if self.world.params.words == "plain":
+            return []
+        text = f"You are the assistant of {self.world.life.person.summary} Answer in a few sentences.\n"
+        return [{"role": "system", "content": text}]
+
+    def _begin(self) -> list[Message]:
+        """Begin a period, and return its first message, or all of a recorded one."""
+        self._now.replied, self._now.answers, self._now.probes = 0, [], 0
+        said = self.world.rounds[self._now.exam.period]
+        if self.world.replies is None:
+            return said[:1]
+        before = sum(map(len, self.world.rounds[:self._now.exam.period]))
+        replies = self.world.replies[before:before + len(said)]
+        talk = [message for user, reply in zip(said, replies, strict=True)
+                for message in (user, {"role": "assistant", "content": reply})]
+        return [*talk, *self._probes()]
+
+    def _taken(self, action: str) -> list[Message]:
+        now = self._now
+        now.actions.append(action)
+        if now.probes:
+            return self._answered(action)
+        now.valid = bool(action.strip())
+        now.replied += 1
+        said = self.world.rounds[now.exam.period]
+        return said[now.replied:now.replied + 1] or self._probes()
+
+    def _answered(self, action: str) -> list[Message]:
+        now = self._now
+        now.valid = read_number(action) is not None
+        now.answers.append(action)
+        if len(now.answers) < now.probes:
+            return []
+        result = now.exam.answered(now.answers)
+        now.shown = _shown(now.exam.results)
+        sent = [self._result(result)] if self.world.params.results else []
+        return sent if self._over() else [*sent, *self._begin()]
+
+    def _probes(self) -> list[Message]:
+        probes = self._now.exam.probes()
+        self._now.probes = len(probes)
+        return [{"role": "user", "name": one.kind, "content": one.text} for one in probes]
+
+    def _result(self, found: PeriodResult) -> Message:
+        sessions = self.world.life.periods[found.period].sessions
+        content = {**asdict(found), "accuracy": found.accuracy, "memory_score": found.memory_score,
+                   "exposed": [one.exposes for one in sessions]}
+        return {"role": "user", "name": "result", "content": json.dumps(content)}
+
+    def _over(self) -> bool:
+        return self._now.exam.period == len(self.world.life.periods)
+
+    def _seen(self, said: list[Message]) -> Observation:
+        left = self.world.actions - len(self._now.actions)
+        return Observation(said, self._item(), {"type": "environment"}, left, self.state_hash())
+
+    def _item(self) -> Row:
+        return {"life": self.world.hash, "user_seed": self.world.seed, "off_policy": self.world.replies is not None,
+                "periods": [], "components": {}, **self._now.shown, "verified": self.verify()}
+
+
+def _shown(results: Sequence[PeriodResult]) -> Row:
+    return {"periods": [asdict(one) for one in results], "components": _components(results)}
+
+
+def _components(results: Sequence[PeriodResult]) -> dict[str, float]:
+    """Return the figures of the periods so far; a memory score only where there is one."""
+    found = report(results)
+    score = {} if found.memory_score is None else {"memory_score": found.memory_score}
+    known = {f"known/{name}": right / asked for name, (right, asked) in found.known.items()}
+    return {**score, "accuracy": found.accuracy, "write": found.write, "read": found.read,
+            "utilization": found.utilization, "random": found.random, "upper": found.upper,
+            "json_errors": float(found.json_errors), "left_out": float(found.left_out),
+            "known": fmean(known.values()), **known}
+
+
+def _rounds(world: ChangingWorld, t: int) -> list[Message]:
+    count = world.params.life.rounds if t else world.params.life.first_rounds
+    said = list[Message]()
+    for session in world.life.periods[t].sessions:
+        first, *others = talks.rounds(session, PHRASES[world.params.words], count)
+        said.append({"role": "user", "name": "opener", "content": first})
+        said += [{"role": "user", "content": text} for text in others]
+    return said
+
+
+def _replies(item: Row, made: Life, sizes: Sizes) -> tuple[str, ...]:
+    found = item.get("replies")
+    count = sum(len(period.sessions) * (sizes.rounds if t else sizes.first_rounds)
+                for t, period in enumerate(made.periods))
+    if not isinstance(found, list) or len(found) != count or not all(isinstance(one, str) for one in found):
+        raise WrongParams("item.replies", found, f"a list of {count} texts, one for each round")
+    return tuple(found)
+
+
+def _integer(item: Row, seed: int) -> int:
+    found = item.get("user_seed", seed)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise WrongParams("item.user_seed", found, "an integer")
+    return found
