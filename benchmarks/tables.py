@@ -185,6 +185,18 @@ def grading_queue(results: Sequence[Result]) -> str:
             f"{result['grades_a_second']:.0f} are made in a second.")
 
 
+def sessions(results: Sequence[Result]) -> str:
+    """What sessions of each kind of world cost, and copies of a session by the size of its state."""
+    [result] = results
+    rows = [(name, f"{one['kib_a_session']:.0f}", f"{one['start_ms']:.2f}", f"{one['steps_a_second']:.0f}",
+             f"{one['batch_p50_ms']:.1f}", f"{one['batch_p99_ms']:.1f}") for name, one in result["worlds"].items()]
+    copies = [(f"{one['bytes']:,}", f"{one['snapshot_ms']:.2f}", f"{one['fork_ms']:.2f}")
+              for one in result["copies"].values()]
+    head = ("world", "KiB a session", "start, ms", "steps a second", f"batch of {result['batch']}, p50 ms", "p99 ms")
+    return (f"{result['sessions']} sessions at once in one simulation process:\n\n" + markdown(head, rows)
+            + "\n\n" + markdown(("state of a database, bytes of JSON", "snapshot, p50 ms", "fork, p50 ms"), copies))
+
+
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
@@ -343,6 +355,7 @@ TABLES: Mapping[str, Table] = {
     "asking": Table(("asking",), "python -m benchmarks.asking", asking),
     "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
     "math_answers": Table(("math_answers",), "python -m benchmarks.math_answers", math_answers),
+    "sessions": Table(("sessions",), "python -m benchmarks.sessions", sessions),
     "grading_queue": Table(("grading_queue",), "python -m benchmarks.grading_queue", grading_queue),
     "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),

@@ -11,7 +11,7 @@ measure vllm
 .venv-vllm/bin/python -m pip install --quiet -e '.[bench]'  # TRL, for the comparison with its vLLM mode
 measure grpo_step --setting short
 measure grpo_step --setting variable
-for name in asynchronous serving ingest footprint overhead door asking fairness sandbox short_answers math_answers agent_judges grading_queue memory recovery policy_losses step_parts chunked_logprobs; do
+for name in asynchronous serving ingest footprint overhead door asking fairness sandbox short_answers math_answers agent_judges grading_queue sessions memory recovery policy_losses step_parts chunked_logprobs; do
   measure "$name"
 done
 measure render

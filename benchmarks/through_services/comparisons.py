@@ -3,7 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, kinds, lessons, noise, sales, schemas, skill_points, sorting
+from benchmarks.through_services import (
+    doors,
+    judging,
+    kinds,
+    lessons,
+    noise,
+    noisy_tools,
+    sales,
+    schemas,
+    skill_points,
+    sorting,
+)
 from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
 from benchmarks.through_services.curves import GROUPS, HARMFUL, ROLLOUTS
 from benchmarks.through_services.starts import ATTEMPTS, HINT
@@ -364,5 +375,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "dynamo_allocation": DYNAMO_ALLOCATION,
     "reward_noise": REWARD_NOISE,
     "duca": sales.DUCA,
+    "noisy_tools": noisy_tools.NOISY_TOOLS,
 }
 """Every comparison by the name of its method."""

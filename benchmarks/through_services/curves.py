@@ -19,6 +19,8 @@ GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
 """Shares of a run's groups whose samples do not all have the same reward, and of its rollouts that teach something."""
 REPETITION, IDENTITY = "repetition", "identity"
 """Components of the held-out samples of dialogues, at the end."""
+UNDER_NOISE = "under noise"
+"""Held-out accuracy at the end where calls fail."""
 HARMFUL = "harmful share"
 """Of the calls of skills in held-out samples, those that lowered the chance of success; 0 without a call."""
 
@@ -85,6 +87,8 @@ def further(series: Series) -> dict[str, float]:
     for name in (REPETITION, IDENTITY):
         if f"{_COMPONENT}{name}" in series:
             found[name] = series[f"{_COMPONENT}{name}"][-1][1]
+    if noisy := series.get("eval/noise/failure"):
+        found[UNDER_NOISE] = noisy[-1][1]
     if harmful := series.get(f"{_COMPONENT}harmful"):
         calls = series[f"{_COMPONENT}calls"][-1][1]
         found[HARMFUL] = harmful[-1][1] / calls if calls else 0.0

@@ -3,7 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import doors, judging, kinds, lessons, sales, schemas, skill_points, sorting
+from benchmarks.through_services import (
+    doors,
+    judging,
+    kinds,
+    lessons,
+    noisy_tools,
+    sales,
+    schemas,
+    skill_points,
+    sorting,
+)
 from benchmarks.through_services.comparison import Row, Start
 from hone.models import toy
 
@@ -50,6 +60,10 @@ def _deliberating(steps: int) -> Iterable[Row]:
 
 def _in_turns(steps: int) -> Iterable[Row]:
     return sorting.in_turns(_ROWS * steps, careless=0.6)
+
+
+def _failing(steps: int) -> Iterable[Row]:
+    return noisy_tools.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.7)
 
 
 def _at_doors(steps: int) -> Iterable[Row]:
@@ -119,6 +133,10 @@ STARTS: Mapping[str, Start] = {
         "sorts five digits one a turn; three in five of the digits that it was shown were guessed",
         partial(_in_turns, 150), 150, sorting.TASK_IN_TURNS,
         fields={"chat": {"control_tokens": True}}),  # the ends of turns
+    "failing": Start(
+        "sorts five digits one a turn; two in five of the digits that it was shown were guessed, and so were seven in "
+        "ten behind a turn that failed, as some did in every other episode",
+        partial(_failing, 200), 200, sorting.TASK_IN_TURNS, fields={"chat": {"control_tokens": True}}),
     "at_doors": Start(
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",

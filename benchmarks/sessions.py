@@ -1,0 +1,142 @@
+"""What the simulation service bears: many sessions at once, their steps, snapshots and forks, and a dialogue's turns.
+
+    python -m benchmarks.sessions [--sessions N] [--steps N] [--out FILE]
+
+On an embedded stack with one simulation process: for each kind of world, N sessions are started, each takes `--steps`
+steps in batches of 64 as rollout workers send them, and some are snapshotted and forked. The package's tools run in the
+sandbox, each call in a process of its own. Memory is the resident size of the simulation process.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks import stack_run
+from benchmarks.machine import provenance
+from benchmarks.results import RESULTS, store
+from hone.api import simulation_pb2 as pb
+from hone.api import simulation_pb2_grpc, trajectory_pb2
+from hone.client import Client
+from hone.environments.tools import ToolCall
+from hone.rpc.client import channel
+from hone.stack.embedded import Stack
+from tests.unit.environments.packages.shop import shop
+
+BATCH, SAMPLED, MIB = 64, 64, 2**20
+ROWS = {"1 kB": 8, "16 kB": 300, "256 kB": 5000}
+"""Rows of a database, by about the size of its state."""
+
+
+def worlds(package: str) -> dict[str, tuple[trajectory_pb2.Task, str]]:
+    """Return a task and an action that can be repeated, by the name of the kind of world."""
+    query = ToolCall("query", {"sql": "SELECT count(*) FROM items"}).action()
+    find = ToolCall("find_order", {"email": "ada@mail.org"}).action()
+    return {
+        "sqlite": (_task("sqlite", {"turns": 100}), query),
+        "dialogue": (_task("dialogue", {"domain": "sales", "turns": 100, "sales": {"hazard": 0.0, "turns": 100}}),
+                     "What matters most to you?"),
+        "package": (_task("package", {"package": package, "turns": 500}), find),
+    }
+
+
+def _task(environment: str, params: Mapping[str, Any], item: Mapping[str, Any] | None = None) -> trajectory_pb2.Task:
+    return trajectory_pb2.Task(environment=environment, params_json=json.dumps(params), seed=1,
+                               item_json=json.dumps(item) if item else "")
+
+
+class Sessions:
+    """Sessions of one task at a simulation service."""
+
+    def __init__(self, stub: Any, process: psutil.Process) -> None:
+        self._stub, self._process = stub, process
+
+    async def measured(self, task: trajectory_pb2.Task, action: str, count: int, steps: int) -> dict[str, float]:
+        """Return what `count` sessions cost: memory, and the time of starts and of steps."""
+        before, began = self._process.memory_info().rss, time.perf_counter()
+        ids = [one.session_id for start in range(0, count, BATCH)
+               for one in (await self._stub.Reset(pb.ResetRequest(tasks=[task] * min(BATCH, count - start)))).sessions]
+        started_s = time.perf_counter() - began
+        held, taken, began = self._process.memory_info().rss, list[float](), time.perf_counter()
+        for index in range(steps):
+            for start in range(0, count, BATCH):
+                batch = ids[start:start + BATCH]
+                taken.append(await _ms(partial(self._step, batch, index, action)))
+        stepped_s = time.perf_counter() - began
+        await self._stub.Close(pb.CloseRequest(session_ids=ids))
+        cut = statistics.quantiles(taken, n=100)
+        return {"kib_a_session": (held - before) / count / 1024, "start_ms": 1000 * started_s / count,
+                "steps_a_second": count * steps / stepped_s, "batch_p50_ms": cut[49], "batch_p99_ms": cut[98]}
+
+    async def copies(self, task: trajectory_pb2.Task) -> dict[str, float]:
+        """Return the size of a session's state, and the milliseconds of a snapshot and of a fork."""
+        [session] = (await self._stub.Reset(pb.ResetRequest(tasks=[task]))).sessions
+        named = session.session_id
+        state = (await self._stub.Snapshot(pb.SnapshotRequest(session_id=named))).state_json
+        snapshots = await _several(partial(self._stub.Snapshot, pb.SnapshotRequest(session_id=named)))
+        forks = await _several(partial(self._stub.Fork, pb.ForkRequest(session_id=named)))
+        return {"bytes": len(state), "snapshot_ms": statistics.median(snapshots), "fork_ms": statistics.median(forks)}
+
+    async def _step(self, ids: Sequence[str], index: int, action: str) -> None:
+        answer = await self._stub.StepBatch(pb.StepBatchRequest(steps=[
+            pb.StepRequest(session_id=one, index=index, action=action) for one in ids]), timeout=600)
+        wrong = [one for one in answer.outcomes if not one.HasField("taken")]
+        assert not wrong, wrong[0]
+
+
+async def _several(ask: Callable[[], Awaitable[Any]]) -> list[float]:
+    return [await _ms(ask) for _ in range(SAMPLED)]
+
+
+async def _ms(ask: Callable[[], Awaitable[Any]]) -> float:
+    began = time.perf_counter()
+    await ask()
+    return 1000 * (time.perf_counter() - began)
+
+
+async def measured(stack: Stack, count: int, steps: int, digest: str) -> dict[str, Any]:
+    """Return the figures of each kind of world, and of copies by the size of the state."""
+    kept, process = stack.record(), psutil.Process(stack.pids()["simulation-0"])
+    async with channel(kept.addresses["simulation-0"], kept.stack_token) as connection:
+        sessions = Sessions(simulation_pb2_grpc.SimulationServiceStub(connection), process)
+        found = {name: await sessions.measured(task, action, count, steps)
+                 for name, (task, action) in worlds(digest).items()}
+        copies = {size: await sessions.copies(_task("sqlite", {}, {
+            "prompt": "?", "answer": "1", "database": _script(rows)})) for size, rows in ROWS.items()}
+    return {"worlds": found, "copies": copies}
+
+
+def _script(rows: int) -> str:
+    values = ", ".join(f"({place}, 'a name of some length {place}')" for place in range(rows))
+    return f"CREATE TABLE items (id INTEGER, name TEXT); INSERT INTO items VALUES {values};"
+
+
+def _added(client: Client, scratch: Path) -> str:
+    package = shop()
+    for name, data in package.files.items():
+        (scratch / name).write_bytes(data)
+    return client.add_package("shop", scratch).digest
+
+
+def main() -> None:
+    """Measure and write one JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=RESULTS / "sessions.json")
+    args = parser.parse_args()
+    began = provenance()
+    with stack_run.scratch() as scratch, stack_run.embedded(scratch / "state", {}, {}) as (stack, client):
+        found = asyncio.run(measured(stack, args.sessions, args.steps, _added(client, scratch)))
+    store(args.out, {**began, "sessions": args.sessions, "steps": args.steps, "batch": BATCH, **found})
+
+
+if __name__ == "__main__":
+    main()
