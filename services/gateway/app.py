@@ -49,6 +49,7 @@ from services.gateway.routes import (
     models,
     openai_graders,
     outcomes,
+    package_jobs,
     packages,
     quotas,
     routing,
@@ -62,8 +63,8 @@ from services.gateway.routes import (
 )
 
 ROUTES = (runs, events, collections, outcomes, curation, audiences, trajectories, grades, exports, models, chat,
-          routing, judges, stored_graders, packages, grader_checks, verification, openai_graders, datasets, uploads,
-          deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
+          routing, judges, stored_graders, packages, package_jobs, grader_checks, verification, openai_graders,
+          datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

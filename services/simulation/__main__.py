@@ -11,6 +11,7 @@ if sys.flags.hash_randomization:
 
 import uvloop
 
+from hone import ids
 from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.environments import ENVIRONMENTS
 from hone.environments.packages.environment import PackagedWorld
@@ -22,9 +23,10 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.simulation.audiences.service import audiences
+from services.simulation.packages.making import PackageJobs
+from services.simulation.packages.shelf import PackageShelf
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
-from services.simulation.shelf import PackageShelf
 
 SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_name
 
@@ -44,14 +46,15 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
 
 @asynccontextmanager
 async def _packages(chosen: Settings) -> AsyncIterator[None]:
-    """Play environment packages, whose tools the sandbox runs."""
+    """Play environment packages, whose tools the sandbox runs, and make some from hints."""
     database, world = AsyncDatabase(chosen.database_url, size=4), ENVIRONMENTS["package"]
     assert isinstance(world, PackagedWorld)
     await database.open()
     try:
         async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
-            world.shelf = PackageShelf(database, sandbox)
-            yield
+            world.shelf = shelf = PackageShelf(database, sandbox)
+            async with PackageJobs(database, shelf, chosen.process_name or ids.new("simulation")).working():
+                yield
     finally:
         world.shelf = None
         await database.close()

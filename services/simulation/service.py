@@ -23,8 +23,8 @@ from hone.telemetry import logs
 from services.simulation import users
 from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
+from services.simulation.packages.shelf import OWNER
 from services.simulation.sessions import Session, Sessions
-from services.simulation.shelf import OWNER
 from services.simulation.waiting import Waiting
 
 MAX_TASKS = 65_536

@@ -1,5 +1,6 @@
 """`hone environments`: the environments that a spec may name, and packages of one's own."""
 
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from hone.cli.runs import Limit
 from hone.client import every
 
 app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments, and packages of your own.")
+
+_LOOK_S = 0.5
 
 Name = Annotated[str, typer.Argument(help="Name of the package; specs have it in params.package.")]
 Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
@@ -34,6 +37,23 @@ def add(
     """Add a package under a name, which means this one from now on."""
     with connection.client() as client:
         one(client.add_package(name, package), json)
+
+
+@app.command()
+def make(
+    name: Name, hint: Annotated[str, typer.Argument(help="What the world is about, for instance: a library.")],
+    seed: Annotated[int, typer.Option(help="Equal hints and seeds give equal packages.")] = 0,
+    tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 64, json: Json = False,
+) -> None:
+    """Have a package made from a hint, with tools that passed tests and tasks that were proven, and wait for it."""
+    with connection.client() as client:
+        job = client.make_package(name, hint, seed, tasks)
+        while job.state in ("waiting", "taken"):
+            time.sleep(_LOOK_S)
+            job = client.package_job(job.id)
+    one(job, json)
+    if job.state == "failed":
+        raise typer.Exit(1)
 
 
 @app.command("list")

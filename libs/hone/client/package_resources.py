@@ -1,10 +1,12 @@
 """Environment packages as the gateway shows them."""
 
 from datetime import datetime
+from typing import Any, Literal
 
 from hone.client.resources import Resource
 
 PACKAGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
+MOST_TASKS = 1024
 
 
 class EnvironmentPackage(Resource):
@@ -25,3 +27,22 @@ class EnvironmentPackage(Resource):
     made_by: str
     bytes: int
     created_at: datetime
+
+
+class PackageJob(Resource):
+    """A package that is made from a hint. `reason` says why it failed, or is not done yet; `report` what was tried.
+
+    `digest` names what was made, the newest version of `name` at that time.
+    """
+
+    id: str
+    name: str
+    hint: str
+    seed: int
+    tasks: int
+    state: Literal["waiting", "taken", "done", "failed"]
+    reason: str | None
+    digest: str | None
+    report: dict[str, Any]
+    created_at: datetime
+    ended_at: datetime | None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hone.client.package_resources import EnvironmentPackage
+from hone.client.package_resources import EnvironmentPackage, PackageJob
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -20,6 +20,19 @@ class Packages(Requests):
             {file: (path / file).read_bytes() for file in FILES})
         return self._send(EnvironmentPackage, "PUT", rest_path("packages", name),
                           files={"file": (f"{name}.zip", data, "application/zip")})
+
+    def make_package(self, name: str, hint: str, seed: int = 0, tasks: int = 64) -> PackageJob:
+        """Have a package made from a hint; `package_job` says how far it is. Raises Refused, and Conflict."""
+        return self._send(PackageJob, "POST", "/v1/package-jobs", json={
+            "name": name, "hint": hint, "seed": seed, "tasks": tasks})
+
+    def package_job(self, job_id: str) -> PackageJob:
+        """Return a job."""
+        return self._get(PackageJob, rest_path("package-jobs", job_id))
+
+    def package_jobs(self, limit: int = 50, after: str | None = None) -> Page[PackageJob]:
+        """List jobs, the newest first."""
+        return self._get(Page[PackageJob], "/v1/package-jobs", limit=limit, after=after)
 
     def packages(self, limit: int = 50, after: str | None = None) -> Page[EnvironmentPackage]:
         """List names with the package that each means now."""

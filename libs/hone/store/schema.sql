@@ -1,7 +1,7 @@
 -- The data model. Rows are the truth, messages are hints, and time is now() of this server.
 --
 --   who calls           tenants, api_keys, idempotency_keys, audit_log
---   what runs start from  artifacts; packages; uploads, upload_files, upload_parts
+--   what runs start from  artifacts; packages, package_jobs; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
@@ -591,6 +591,27 @@ CREATE TABLE packages (
     UNIQUE (tenant_id, name, version)
 );
 
+-- Packages that are to be made from hints. A simulation service takes one, and puts what it made into packages.
+CREATE TABLE package_jobs (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,           -- that the package gets
+    hint        text NOT NULL,
+    seed        bigint NOT NULL,
+    tasks       integer NOT NULL,        -- that are wanted
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed')),
+    reason      text,                    -- why it failed, or is not done yet
+    digest      text,                    -- of what was made
+    report      jsonb NOT NULL DEFAULT '{}', -- what was tried and kept
+    attempts    integer NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it
+    owner       text,                    -- the simulation service that took it last
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    ended_at    timestamptz
+);
+CREATE INDEX package_jobs_by_due ON package_jobs (due_at) WHERE state IN ('waiting', 'taken');
+CREATE INDEX package_jobs_by_tenant ON package_jobs (tenant_id, id);
+
 -- Secrets of a tenant, such as the keys of other services. Nobody can read one through the gateway.
 CREATE TABLE secrets (
     tenant_id   text NOT NULL REFERENCES tenants,
@@ -1078,7 +1099,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes, routes, feedback, judges, stored_graders, packages TO hone_gateway;
-GRANT SELECT, INSERT ON grader_checks TO hone_gateway;
+GRANT SELECT, INSERT ON grader_checks, package_jobs TO hone_gateway;
 GRANT SELECT, INSERT, DELETE ON audience_fits TO hone_gateway;
 GRANT SELECT ON audience_policies, audience_groups TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
@@ -1109,7 +1130,7 @@ BEGIN
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
                              'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'grader_checks', 'secrets', 'judges', 'judge_answers',
-                             'audience_fits', 'audience_policies', 'audience_groups', 'packages',
+                             'audience_fits', 'audience_policies', 'audience_groups', 'packages', 'package_jobs',
                              'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

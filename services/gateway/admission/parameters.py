@@ -23,6 +23,7 @@ def _after(cursor: str) -> Any:
 AfterArtifact = Annotated[str | None, _after(r"art_\w+")]
 AfterModel = Annotated[str | None, _after(r"(art|run)_\w+")]
 AfterCheck = Annotated[str | None, _after(r"check_\w+")]
+AfterJob = Annotated[str | None, _after(r"pkg_\w+")]
 AfterFit = Annotated[str | None, _after(r"fit_\w+")]
 AfterDecision = Annotated[str | None, _after(r"chatcmpl_\w+")]
 AfterDeleted = Annotated[str | None, _after(r"(run|art|op|ver)_\w+(-samples)?")]

@@ -1,7 +1,6 @@
 """/v1/packages: environment packages under a name."""
 
-from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, File, Path, Query, UploadFile
 from psycopg.types.json import Jsonb
@@ -11,7 +10,8 @@ from starlette.responses import JSONResponse, Response
 from hone.client.package_resources import PACKAGE_NAME, EnvironmentPackage
 from hone.client.resources import Page
 from hone.environments.packages import archive
-from hone.environments.packages.package import Package, WrongPackage
+from hone.environments.packages.facts import facts
+from hone.environments.packages.package import WrongPackage
 from hone.spec.problems import Invalid, Problem
 from hone.store.database import Row
 from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
@@ -47,7 +47,7 @@ async def put(
     content = await run_in_threadpool(archive.packed, found.files)
     async with caller.transaction() as transaction:
         row = await transaction.one("packages.put", tenant_id=caller.tenant_id, name=name, digest=found.digest,
-                                    facts=Jsonb(_facts(found)), content=content)
+                                    facts=Jsonb(facts(found)), content=content)
     assert row is not None
     return JSONResponse(_resource(row).model_dump(mode="json"), 201 if row["new"] else 200)
 
@@ -88,14 +88,6 @@ async def _row(caller: Caller, name: str, version: int | None) -> Row:
     if row is None:
         raise NotFound(f"There is no package {name!r}" + (f" with the version {version}." if version else "."))
     return row
-
-
-def _facts(found: Package) -> dict[str, Any]:
-    manifest = found.manifest
-    difficulties = Counter(task.difficulty for task in found.tasks)
-    return {"domain": manifest.domain, "summary": manifest.summary, "made_by": manifest.made_by,
-            "tables": [table.name for table in manifest.tables], "tools": [tool.name for tool in manifest.tools],
-            "tasks": len(found.tasks), "difficulties": {str(one): difficulties[one] for one in sorted(difficulties)}}
 
 
 def _resource(row: Row) -> EnvironmentPackage:

@@ -68,6 +68,7 @@ def owned(
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
              "routes.name": hone.put_route("private-route", ["toy"]).name,
              "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
+             "job_id": hone.make_package("private-package", "private hint").id,
              "packages.name": hone.add_package("private-package", packages).name,
              "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
@@ -76,7 +77,7 @@ def owned(
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
                          "private-judge", "private-secret", named["fit_id"], "private-logs",
-                         "private-package"])
+                         "private-package", "private hint"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:

@@ -1,6 +1,7 @@
 """A package's tools run in a real sandbox: a task is solved, and tools that loop or reach out fail."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import grpc
 import pytest
 from psycopg.types.json import Jsonb
 
+from hone import ids
 from hone.api import simulation_pb2 as pb
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.api.trajectory_pb2 import Task
@@ -97,6 +99,39 @@ def test_a_package_that_is_not_there_is_refused_by_its_field(simulation: Any, te
     field, message = refused_field(refused.value)
     assert (field, "the name or the digest of a package" in message) == ("tasks[0].params.package", True)
     assert tenant.tenant_id
+
+
+def test_a_package_is_made_from_a_hint_proven_and_played(simulation: Any, tenant: Run) -> None:
+    job = ended(tenant, asked(tenant, "a public library", 3, tasks=4))
+    assert (job["state"], job["reason"]) == ("done", None)
+    assert (job["report"]["dead_ends"], job["report"]["solvable"], job["report"]["tasks_accepted"]) == (0, 1.0, 4)
+    session = started(simulation, job["digest"])
+    tools = json.loads(session.observation.tools_json)
+    assert len(tools) >= 8
+    again = ended(tenant, asked(tenant, "a public library", 3, tasks=4))
+    assert again["digest"] == job["digest"], "equal hints and seeds"
+
+
+def test_a_hint_without_a_world_ends_with_the_reason_and_what_was_tried(tenant: Run) -> None:
+    job = ended(tenant, asked(tenant, "...?!", 0))
+    assert job["state"] == "failed"
+    assert "the hint names nothing (tried: a known domain:" in job["reason"]
+
+
+def asked(run: Run, hint: str, seed: int, tasks: int = 8) -> str:
+    made = ids.new("pkg")
+    run.do("INSERT INTO package_jobs (id, tenant_id, name, hint, seed, tasks) VALUES (%s, %s, 'made', %s, %s, %s)",
+           made, run.tenant_id, hint, seed, tasks)
+    return made
+
+
+def ended(run: Run, job_id: str) -> dict[str, Any]:
+    for _ in range(600):
+        [job] = run.all("SELECT * FROM package_jobs WHERE id = %s", job_id)
+        if job["state"] in ("done", "failed"):
+            return job
+        time.sleep(0.1)
+    raise AssertionError(f"job {job_id} does not end: {job}")
 
 
 def _content() -> str:

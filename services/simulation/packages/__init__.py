@@ -1,0 +1,1 @@
+"""Environment packages: kept for episodes, and made from hints."""
