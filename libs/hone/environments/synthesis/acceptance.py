@@ -6,10 +6,11 @@ After ScaleEnv, phase 2, step 13 and its edge cases. That a chain without one of
 import random
 from collections.abc import Sequence
 
-from hone.environments.packages.package import Manifest, PackageTask, Tables
+from hone.environments.packages.calling import Runner
+from hone.environments.packages.package import Manifest, Package, PackageTask, Tables, ToolUse
 from hone.environments.packages.state_check import mismatches
 from hone.environments.synthesis.graph import orders
-from hone.environments.synthesis.plan import Plan
+from hone.environments.synthesis.plan import Step
 from hone.environments.synthesis.replay import Chain, Replayed, chain, replayed
 from hone.environments.synthesis.rows import dangling
 
@@ -20,9 +21,11 @@ class Unacceptable(Exception):
     """A task is not accepted. Holds the reason, in words that are counted."""
 
 
-def accept(plan: Plan, task: PackageTask, source: random.Random) -> None:
-    """Return if a task passes every check. Raises Unacceptable, ToolsLost."""
-    manifest = plan.package.manifest
+def accept(
+    runner: Runner, package: Package, task: PackageTask, steps: Sequence[Step], source: random.Random,
+) -> None:
+    """Return if a task passes every check; `steps` are those of its chain. Raises Unacceptable, ToolsLost."""
+    manifest = package.manifest
     if dangling(manifest.tables, task.initial) or dangling(manifest.tables, task.truth):
         raise Unacceptable("a cell refers to a row that is not there")
     if _alike(manifest, task.truth):
@@ -31,13 +34,13 @@ def accept(plan: Plan, task: PackageTask, source: random.Random) -> None:
         raise Unacceptable("doing nothing would be rewarded")
     if any(phrase.casefold() in task.instruction.casefold() for phrase in task.communicate):
         raise Unacceptable("the instruction says what has to be found")
-    relative = [step.relative for step in plan.steps]
-    after = {number: step.after for number, step in enumerate(plan.steps)}
-    changes = [number for number, step in enumerate(plan.steps) if step.cells]
+    relative = [step.relative for step in steps]
+    after = {number: step.after for number, step in enumerate(steps)}
+    changes = [number for number, step in enumerate(steps) if step.cells]
     ways = [chain(task.initial, task.chain),
             *(chain(task.initial, relative, order) for order in orders(len(relative), after, ORDERS, source))]
-    without = [_without(task.initial, plan, number) for number in changes]
-    found = replayed(plan.runner, plan.package, [*ways, *without])
+    without = [_without(task.initial, relative, number) for number in changes]
+    found = replayed(runner, package, [*ways, *without])
     _right(manifest, task, found[:len(ways)])
     if any(not mismatches(manifest, one.tables, task.truth) for one in found[len(ways):]):
         raise Unacceptable("a change makes no difference")
@@ -60,7 +63,6 @@ def _right(manifest: Manifest, task: PackageTask, found: Sequence[Replayed]) -> 
             raise Unacceptable("another order of independent steps leads elsewhere" if place else "the replay fails")
 
 
-def _without(initial: Tables, plan: Plan, dropped: int) -> Chain:
+def _without(initial: Tables, uses: Sequence[ToolUse], dropped: int) -> Chain:
     """Return the chain without one step. Steps that refer to it are refused, as they would be for a policy."""
-    return chain(initial, [step.relative for step in plan.steps],
-                 [number for number in range(len(plan.steps)) if number != dropped])
+    return chain(initial, uses, [number for number in range(len(uses)) if number != dropped])

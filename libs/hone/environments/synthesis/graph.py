@@ -8,7 +8,7 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hone.environments.packages.package import Edge, ToolSpec
+from hone.environments.packages.package import Edge, Manifest, ToolSpec
 
 EDGE_WEIGHT, SATURATION = 0.5, 50
 """Lambda and S_sat of the paper."""
@@ -70,6 +70,12 @@ def dead_ends(tools: Iterable[ToolSpec], known: Collection[str] = ()) -> list[st
         facts = facts.union(*(tool.gives for tool in ready))
         waiting = [tool for tool in waiting if tool not in ready]
     return [tool.name for tool in waiting]
+
+
+def spoken(manifest: Manifest) -> set[str]:
+    """Return the facts that an instruction can say, so that they are known at the start: all but keys of tables."""
+    keys = {table.key for table in manifest.tables}
+    return {fact for tool in manifest.tools for fact in tool.needs} - keys
 
 
 def complexity(tools: int, links: int) -> float:

@@ -109,7 +109,7 @@ class TaskWriter:
             id=name, instruction=_instruction(plan), initial=copy.deepcopy(initial), truth=plan.tables, chain=chain,
             communicate=plan.communicate, tools=sorted(offered) if len(offered) < len(tools) else [],
             difficulty=difficulty(len(chain)))
-        accept(plan, task, plan.source)
+        accept(self.runner, self.package, task, plan.steps, plan.source)
         return task
 
 

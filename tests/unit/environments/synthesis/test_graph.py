@@ -13,8 +13,10 @@ from hone.environments.synthesis.graph import (
     expand,
     gate,
     orders,
+    spoken,
     subgraph_complexity,
 )
+from tests.unit.environments.packages.shop import MANIFEST
 
 
 def tool(name: str, needs: str = "", gives: str = "", reads: str = "", writes: str = "") -> ToolSpec:
@@ -45,6 +47,12 @@ def test_a_tool_comes_in_when_all_its_facts_are_known() -> None:
     assert expand([PAY, BOOK], [], 9) == []
     assert expand([PAY, BOOK], [], 9, known=["room_id"]) == ["book", "pay"]
     assert dead_ends([PAY, BOOK]) == ["pay", "book"]
+
+
+def test_what_is_no_key_can_be_said() -> None:
+    assert spoken(MANIFEST) == {"email"}
+    assert dead_ends(MANIFEST.tools, spoken(MANIFEST)) == []
+    assert dead_ends(MANIFEST.tools[1:], spoken(MANIFEST)) == ["cancel_order"]
 
 
 def test_no_random_graph_grows_a_dead_end() -> None:

@@ -12,7 +12,8 @@ from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import Package, PackageTask, ToolUse, read
 from hone.environments.packages.state_check import mismatches
 from hone.environments.synthesis.hints import NoWorld, theme_of
-from hone.environments.synthesis.making import Made, make_package
+from hone.environments.synthesis.making import make_package
+from hone.environments.synthesis.report import Made
 from hone.environments.synthesis.rows import dangling
 from hone.environments.synthesis.tasks import difficulty
 from hone.environments.tools import ToolCall
