@@ -27,6 +27,7 @@ from benchmarks.methods.skill_chains import SIRI
 from benchmarks.methods.skill_library import SKILL1
 from benchmarks.methods.strategies import STRATEGIES
 from benchmarks.methods.tables import PGPO
+from benchmarks.methods.tool_graphs import TOOL_GRAPHS
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     "clip_higher": CLIP_HIGHER,
@@ -56,4 +57,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "audiences": AUDIENCES,
     "audience_strategies": STRATEGIES,
     "map_then_act": HIDDEN_SHELF,
+    "scaleenv": TOOL_GRAPHS,
 }
