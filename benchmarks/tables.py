@@ -131,6 +131,18 @@ def short_answers(results: Sequence[Result]) -> str:
                      "s, math-verify / cascade"), rows)
 
 
+def environment_packages(results: Sequence[Result]) -> str:
+    """A row for each domain: what was kept, what was proven, and how long it took."""
+    [result] = results
+    rows = [(one["hint"], one["tools"], str(one["tables"]), str(one["cases"]), str(one["dead_ends"]),
+             f"{one['accepted']} of {one['tried']}", f"{one['solvable']:.0%}",
+             f"{one['calls']:g} ({one['most_calls']})", f"{one['seconds']:.1f}",
+             f"{1000 * one['seconds'] / result['tasks']:.0f}", f"{one['bytes'] / 2**20:.1f}")
+            for one in result["domains"]]
+    return markdown(("hint", "tools kept", "tables", "cases", "dead ends", "tasks kept, all seeds", "solvable",
+                     "calls of a task (most)", "CPU s", "CPU ms a task", "MiB"), rows)
+
+
 def math_answers(results: Sequence[Result]) -> str:
     """Rates and verdicts of each seed, ours and the peer's."""
     [result] = results
@@ -359,6 +371,8 @@ TABLES: Mapping[str, Table] = {
     "grading_queue": Table(("grading_queue",), "python -m benchmarks.grading_queue", grading_queue),
     "agent_judges": Table(("agent_judges",), "python -m benchmarks.agent_judges", agent_judges),
     "short_answers": Table(("short_answers",), "python -m benchmarks.short_answers", short_answers),
+    "environment_packages": Table(
+        ("environment_packages",), "python -m benchmarks.environment_packages", environment_packages),
     "judged_run": Table(("judged_run",), "python -m benchmarks.through_services.judged_run", judged_run),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
