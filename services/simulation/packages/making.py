@@ -17,7 +17,7 @@ from hone.environments.packages import archive, package
 from hone.environments.packages.calling import ToolsLost
 from hone.environments.packages.facts import facts
 from hone.environments.packages.package import FILES, Package
-from hone.environments.synthesis.making import solvable_share
+from hone.environments.synthesis.report import solvable_share
 from hone.process import ending
 from hone.store.database import AsyncDatabase, Row
 from services.simulation.packages.shelf import OWNER, PackageShelf
