@@ -14,6 +14,8 @@ import uvloop
 from hone import ids
 from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.environments import ENVIRONMENTS
+from hone.environments.foreign import places
+from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.environments.packages.environment import PackagedWorld
 from hone.process import startup
 from hone.process.memory import MemoryLimit
@@ -22,6 +24,7 @@ from hone.sandbox.client import Sandbox
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
+from services.simulation.atlas import StoredAtlas
 from services.simulation.audiences.service import audiences
 from services.simulation.packages.making import PackageJobs
 from services.simulation.packages.shelf import PackageShelf
@@ -38,6 +41,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
         if chosen.database_url:
             simulation.audiences = await stack.enter_async_context(audiences(chosen))
             await stack.enter_async_context(_packages(chosen))
+            await stack.enter_async_context(_worlds(chosen))
         await serve(
             chosen.addresses.simulation, SERVICE, chosen.stack_token,
             lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server),
@@ -57,6 +61,21 @@ async def _packages(chosen: Settings) -> AsyncIterator[None]:
                 yield
     finally:
         world.shelf = None
+        await database.close()
+
+
+@asynccontextmanager
+async def _worlds(chosen: Settings) -> AsyncIterator[None]:
+    """Play worlds of others, by the names that tenants and the operator gave them."""
+    database = AsyncDatabase(chosen.database_url, size=2)
+    own = places.read(chosen.worlds)
+    await database.open()
+    try:
+        places.LOOKUP.atlas = StoredAtlas(database, chosen.stack_token, own)
+        yield
+    finally:
+        places.LOOKUP.atlas = None
+        PROGRAMS.close()
         await database.close()
 
 

@@ -12,12 +12,21 @@ from typing import Any, TypeVar
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS, messages
-from hone.environments.contract import Elsewhere, EpisodeLost, Observation, Task, Transition, WrongParams, elsewhere
+from hone.environments.contract import (
+    Elsewhere,
+    EpisodeFailed,
+    EpisodeLost,
+    Observation,
+    Task,
+    Transition,
+    WrongParams,
+    elsewhere,
+)
 from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
-from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
+from hone.rpc.errors import Diverged, InvalidField, NotFound, NotReady, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
 from services.simulation import users
@@ -246,7 +255,7 @@ def _fields_named(prefix: str = "") -> Iterator[None]:
 
 
 def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observation]:
-    with _fields_named(prefix):
+    with _fields_named(prefix), _reached():
         one = episode_from_proto(message)
         return Session(message, one), one.reset()
 
@@ -258,6 +267,17 @@ def _user(request: simulation_pb2.CreateUserRequest) -> tuple[Session, Observati
         raise InvalidField(error.field, error.found, error.expected) from error
     except InvalidField as error:
         raise error.named({"item": "user_json", "params": "params_json"}) from error
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """Say of a world elsewhere that cannot be reached now that it may be there later, and of one that fails why."""
+    try:
+        yield
+    except EpisodeFailed as error:
+        raise Refused(str(error)) from error
+    except EpisodeLost as error:
+        raise NotReady(str(error)) from error
 
 
 def _is_elsewhere(session: Session) -> bool:
@@ -299,6 +319,8 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
         state = json_object(request.state_json, "state_json")
     try:
         one.restore(state)
+    except EpisodeLost as error:
+        raise NotReady(str(error)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidField("state_json", request.state_json[:200], "a snapshot of this task") from error
     if request.state_hash and one.state_hash() != request.state_hash:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hone import ids
 from hone.api import trajectory_pb2
-from hone.environments.contract import Elsewhere, Episode, EpisodeFailed, EpisodeOver, Transition
+from hone.environments.contract import Elsewhere, Episode, EpisodeFailed, EpisodeLost, EpisodeOver, Transition
 from hone.rpc.errors import InvalidField, NotFound, OverBudget, Refused
 
 TTL_S = 600.0
@@ -50,7 +50,10 @@ class Session:
     def fork(self) -> "Session":
         """Return an independent session in the same state."""
         with self.lock:
-            return Session(self.task, self.episode.fork(), self.next_index)
+            try:
+                return Session(self.task, self.episode.fork(), self.next_index)
+            except EpisodeLost as error:
+                raise NotFound(f"its world cannot be forked: {error}") from error
 
     def close(self) -> None:
         """Let a world elsewhere go, once its last step has ended."""

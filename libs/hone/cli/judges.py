@@ -25,8 +25,9 @@ def put(
                                        "/pooling.")],
     model: Annotated[str, typer.Argument(help="Model, as the endpoint names it; none of a verify server.")] = "",
     secret: Annotated[str | None, typer.Option(help="Name of the secret with the endpoint's key.")] = None,
-    protocol: Annotated[Literal["chat", "verify", "pooling"], typer.Option(
-        help="What it speaks: OpenAI's chat completions, NeMo Gym's /verify, or vLLM's /pooling.")] = "chat",
+    protocol: Annotated[Literal["chat", "verify", "pooling", "openenv", "mcp"], typer.Option(
+        help="What it speaks: OpenAI's chat completions, NeMo Gym's /verify, vLLM's /pooling; or a world's protocol.",
+        )] = "chat",
     term: Annotated[list[str] | None, typer.Option(
         metavar="NAME=VALUE", help="A limit or a price, such as per_minute=60; repeat it for more.")] = None,
     json: Json = False,

@@ -45,9 +45,10 @@ class JudgeTerms(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    protocol: Literal["chat", "verify", "pooling"] = Field(
+    protocol: Literal["chat", "verify", "pooling", "openenv", "mcp"] = Field(
         "chat", description="What the endpoint speaks: OpenAI's chat completions, NeMo Gym's /verify, which graders "
-        "of the type verify_server ask, or vLLM's /pooling with a reward model, which those of reward_model ask.")
+        "of the type verify_server ask, or vLLM's /pooling with a reward model, which those of reward_model ask; "
+        "openenv and mcp are worlds, which the environments of these names play.")
     timeout_s: float = Field(60.0, gt=0, le=600, description="Seconds that an attempt may take.")
     attempts: int = Field(
         3, ge=1, le=10, description="Attempts at a question that the endpoint answers with 408, 409, 425, 429 or 5xx, "

@@ -5,6 +5,9 @@ from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
 from hone.environments.dialogue import Dialogue
 from hone.environments.even_digits import EvenDigits
+from hone.environments.foreign.mcp import Mcp
+from hone.environments.foreign.openenv import OpenEnv
+from hone.environments.foreign.verifiers_package import VerifiersPackage
 from hone.environments.hidden_shelf import HiddenShelf
 from hone.environments.household import Household
 from hone.environments.merchant_strategies import MerchantStrategies
@@ -41,4 +44,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "dataset": DatasetRows(),
     "verification": Verification(),
     "package": PackagedWorld(),
+    "openenv": OpenEnv(),
+    "mcp": Mcp(),
+    "verifiers": VerifiersPackage(),
 }

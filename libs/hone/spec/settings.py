@@ -238,6 +238,9 @@ class Settings(Strict):
     sinks: str = Field(
         "", description="Where run metrics are copied to, separated by commas: tensorboard:///directory, "
         "mlflow:http://host:port, wandb:project (docs/sinks.md).")
+    worlds: Path | None = Field(
+        None, description="YAML file with worlds of others that all tenants may play by name: servers, and programs "
+        "that the simulation service starts (docs/foreign-worlds.md).")
 
     addresses: Addresses = Addresses()
     door: DoorSettings = DoorSettings()

@@ -14,6 +14,9 @@ from services.gateway.admission import task_rows
 from services.gateway.openai import names
 from services.gateway.openai.refusals import ModelNotFound
 
+WORLDS = frozenset({"openenv", "mcp"})
+"""Environments that play what tenants set beside their judges."""
+
 
 async def problems(transaction: AsyncTransaction, spec: RunSpec, trained: str | None = None) -> list[Problem]:
     """Return a problem for each name that nobody answers to, and for each judge whose secret is not set.
@@ -32,6 +35,8 @@ def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
         yield f"roles.asked.{role}.endpoint", (endpoint, "chat")
     for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
         prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
+        if part.spec.task.environment in WORLDS:
+            yield f"{part.at}.params.world", (str(part.spec.task.params.get("world")), part.spec.task.environment)
         for at, grader in graders.of_run(part.spec):
             for field, protocol in (NAMED_BY[need] for need in grader.grader.needs if need in NAMED_BY):
                 yield f"{prefix}{at}.{field}", (str(getattr(grader.params, field)), protocol)
@@ -47,6 +52,8 @@ async def problem(
     if judge is not None:
         return None if judge["ready"] else Problem(
             at, f"judge {name}, whose secret {judge['secret']} is not set", f"`hone secrets set {judge['secret']}`")
+    if protocol in WORLDS:
+        return None  # the operator may have a world of that name, which the simulation service knows
     if protocol == "verify":
         return Problem(at, found(name), "the name of a verify server (`hone judges set NAME URL --protocol verify`)")
     return await _of_model(transaction, at, name, protocol, trained)

@@ -60,7 +60,7 @@ async def one(name: Id, caller: Caller) -> Judge:
 @router.put("/judges/{name}", status_code=201, response_model=Judge, responses=same(Judge))
 async def put(name: Name, wanted: WantedJudge, caller: Caller) -> JSONResponse:
     """Set a judge: what is absent gets its default. 201: it is new. Its next question goes to the new address."""
-    if wanted.terms.protocol != "verify" and not wanted.model:
+    if wanted.terms.protocol in ("chat", "pooling") and not wanted.model:
         raise Invalid([Problem("model", "nothing", "the model, as the endpoint names it")])
     async with caller.transaction() as transaction:
         row = await transaction.one(

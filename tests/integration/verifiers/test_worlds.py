@@ -1,0 +1,202 @@
+"""Worlds of the real packages as environments: OpenEnv's server, environments of `verifiers`, MCP servers."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+
+from hone.environments import tasks
+from hone.environments.contract import EpisodeFailed, EpisodeLost, Transition, WrongParams
+from hone.environments.foreign.places import LOOKUP, Kind, Place
+from hone.environments.foreign.verifiers_session import PROGRAMS
+from hone.stack import ports
+from tests.integration.verifiers.conftest import script
+from tests.servers import foreign_packages
+from tests.servers.children import Children
+
+pytestmark = pytest.mark.timeout(1200)  # the first test installs the packages
+Begun = Callable[..., Any]
+PATH = {"PYTHONPATH": str(foreign_packages.MODULES)}
+
+
+class Places:
+    """Worlds that tests set."""
+
+    def __init__(self) -> None:
+        self.known = dict[str, Place]()
+
+    def place(self, name: str, protocol: Kind) -> Place:
+        assert self.known[name].protocol == protocol
+        return self.known[name]
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[dict[str, Place]]:
+    atlas, before = Places(), LOOKUP.atlas
+    LOOKUP.atlas = atlas
+    yield atlas.known
+    LOOKUP.atlas = before
+    PROGRAMS.close()
+
+
+@pytest.fixture(scope="module")
+def children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
+    with Children(tmp_path_factory.mktemp("worlds")) as children:
+        yield children
+
+
+@pytest.fixture(scope="module")
+def openenv(
+    children: Children, interpreters: Mapping[str, str], places: dict[str, Place],
+) -> Callable[[], str]:
+    """Start the server of guesses anew, and return its name."""
+    [port] = ports.pick(1)
+    command = [interpreters["current"], str(foreign_packages.MODULES / "openenv_guess.py"), str(port)]
+    places["guess"] = Place(protocol="openenv", url=f"http://127.0.0.1:{port}", timeout_s=2)
+
+    def start() -> str:
+        if not ports.answers(f"127.0.0.1:{port}"):
+            children.start("openenv", command, env=foreign_packages.variables())
+            children.wait("openenv", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        return "guess"
+
+    return start
+
+
+@pytest.fixture(scope="module", autouse=True)
+def classic(interpreters: Mapping[str, str], places: dict[str, Place]) -> None:
+    shared: dict[str, Any] = {"protocol": "verifiers", "python": interpreters["classic"], "timeout_s": 40,
+                              "package": "classic_guess", "variables": PATH}
+    places["number"], places["nobody"] = Place(**shared), Place(**{**shared, "package": "nobody"})
+
+
+@pytest.fixture
+def begun() -> Iterator[Begun]:
+    """Return what begins an episode, with what its reset shows. All are closed at the end."""
+    with ExitStack() as stack:
+        def begin(environment: str, world: str, seed: int = 1, **params: Any) -> Any:
+            one: Any = tasks.episode(tasks.make(environment, {"world": world, **params}, seed))
+            seen = one.reset()
+            stack.callback(one.close)
+            return one, seen
+
+        yield begin
+
+
+def wins_by(fork: Any, action: str) -> bool:
+    with closing(fork):
+        return bool(fork.step(action).done and fork.verify() == 1.0)
+
+
+def said(taken: Transition) -> list[str]:
+    return [message["content"].strip() for message in taken.observation.messages]
+
+
+def test_an_openenv_server_is_played_and_its_episodes_are_made_again_from_their_seeds(
+    openenv: Callable[[], str], begun: Begun,
+) -> None:
+    one, seen = begun("openenv", openenv())
+    assert seen.messages == [{"role": "user", "content": "a number from 1 to 9?\n"}]
+    assert said(one.step("5")) == ["more"]
+    with closing(one.fork()) as other:
+        wins = [guess for guess in "6789" if wins_by(other.fork(), guess)]
+        assert len(wins) == 1
+        assert other.step(wins[0]).observation.state_hash == one.step(wins[0]).observation.state_hash
+    assert (one.verify(), begun("openenv", "guess", seed=2)[1].state_hash != seen.state_hash) == (1.0, True)
+    shown, _ = begun("openenv", "guess", errors="show", action="tool")
+    assert said(shown.step(json.dumps({"tool": "act", "arguments": {"text": "RAISE"}}))) == [
+        "error: the environment's own defect"]
+    assert said(shown.step(json.dumps({"tool": "act", "arguments": {}}))) == [
+        "error: Invalid message: text: Field required"]
+
+
+@pytest.mark.parametrize(("action", "kind", "words"), [
+    ("RAISE", EpisodeFailed, "the environment's own defect"), ("HANG", EpisodeFailed, "within 2 s"),
+    ("DIE", EpisodeLost, "has gone")])
+def test_an_openenv_server_that_fails_hangs_or_dies_is_named(
+    openenv: Callable[[], str], begun: Begun, action: str, kind: type[Exception], words: str,
+) -> None:
+    one, seen = begun("openenv", openenv())
+    one.step("1")
+    with pytest.raises(kind, match=words):
+        one.step(action)
+    assert begun("openenv", openenv())[1] == seen, "a new server makes the episode again"
+
+
+def test_what_is_no_openenv_server_is_named(
+    openenv: Callable[[], str], places: dict[str, Place], begun: Begun,
+) -> None:
+    url = places[openenv()].url
+    places["elsewhere"] = Place(protocol="openenv", url=f"{url}/none")
+    places["away"] = Place(protocol="openenv", url="http://127.0.0.1:9")
+    for world, params, words in [("elsewhere", {}, "schemas at /schema"), ("guess", {"field": "none"}, "params.field"),
+                                 ("guess", {"show": "none"}, "params.show")]:
+        with pytest.raises(WrongParams, match=words):
+            begun("openenv", world, **params)
+    with pytest.raises(EpisodeLost, match="cannot be reached"):
+        begun("openenv", "away")
+
+
+def test_an_environment_of_verifiers_is_played_as_the_package_plays_it(
+    begun: Begun, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HONE_STACK_TOKEN", "a secret of the service")
+    one, seen = begun("verifiers", "number")
+    assert seen.messages == [{"role": "user", "content": "a number like 4?\n"}]
+    assert [tool["function"]["name"] for tool in seen.tools] == ["add"]
+    called = begun("verifiers", "number")[0].step(json.dumps({"tool": "add", "arguments": {"a": 2, "b": 3}}))
+    assert called.observation.messages == [{"role": "tool", "content": "5\n"}]
+    assert [said(one.step(text)) for text in ("1", "SECRETS")] == [["more"], [""]]
+    with closing(one.fork()) as other:
+        assert said(one.step("4")) == said(other.step("4")) == ["right"]
+        assert one.verify() == other.verify() == 1.0
+    lost, _ = begun("verifiers", "number")
+    assert [lost.step("9").done for _ in range(4)] == [False, False, False, True]
+    assert lost.verify() == 0.0
+    failed, _ = begun("verifiers", "number")
+    failed.step("RAISE")
+    with pytest.raises(EpisodeFailed, match="the function's own defect"):
+        failed.step("4")
+
+
+def test_a_program_of_verifiers_that_dies_is_started_again(begun: Begun) -> None:
+    one, beside = begun("verifiers", "number")[0], begun("verifiers", "number")[0]
+    with pytest.raises(EpisodeLost, match="status 3"):
+        one.step("DIE")
+    with pytest.raises(EpisodeLost):
+        beside.step("1")
+    assert said(begun("verifiers", "number")[0].step("4")) == ["right"]
+    with pytest.raises(WrongParams, match="Could not import 'nobody'"):
+        begun("verifiers", "nobody")
+
+
+CALLS = [json.dumps({"tool": tool, "arguments": arguments}) for tool, arguments in [
+    ("add", {"a": 2, "b": 2}), ("divide", {"a": 1, "b": 0}), ("none", {}), ("variables", {})]]
+
+
+def test_tools_of_mcp_servers_are_called_over_pipes_and_http(
+    children: Children, interpreters: Mapping[str, str],
+) -> None:
+    """In an interpreter with the package `mcp`, as a simulation service with the extra has it."""
+    [port], python, server = ports.pick(1), interpreters["current"], str(foreign_packages.MODULES / "mcp_calculator.py")
+    children.start("mcp", [python, server, str(port)], env=foreign_packages.variables())
+    children.wait("mcp", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+    url = f"http://127.0.0.1:{port}"
+    cases = {"places": {"pipes": {"command": [python, server]}, "http": {"url": f"{url}/mcp"},
+                        "few": {"url": f"{url}/mcp"}, "late": {"url": f"{url}/mcp", "timeout_s": 1},
+                        "wrong": {"url": f"{url}/none"}, "away": {"url": "http://127.0.0.1:9/mcp"},
+                        "nobody": {"command": ["/dev/null/none"]}},
+             "plays": [["pipes", CALLS[3:]], ["http", [*CALLS[:3], "It is 4"]], ["few", CALLS[3:]],
+                       ["late", ['{"tool": "wait", "arguments": {}}']], ["wrong", []], ["away", []],
+                       ["nobody", []], ["http", ['{"tool": "die", "arguments": {}}']]]}
+    pipes, http, few, *failed = json.loads(script(python, "plays_mcp", json.dumps(cases)))
+    names = "add,divide,variables,wait,die"
+    assert pipes == [names, "none\n"]
+    assert http[:2] + http[3:] == [names, "4\n", f"error: no tool none; there are {names.replace(',', ', ')}\n",
+                                   "done True"]
+    assert "division by zero" in http[2]
+    assert few == ["add,divide", "error: no tool variables; there are add, divide\n"]
+    kinds = [one[-1].split(":")[0] for one in failed]
+    assert kinds == ["EpisodeFailed", "WrongParams", "EpisodeLost", "WrongParams", "EpisodeLost"], failed
