@@ -8,7 +8,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.artifact_resources import Dataset
-from services.console.pages import deletion
+from services.console.pages import deletion, packages
 from services.console.pages.file_forms import FileForm
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
@@ -23,6 +23,7 @@ async def show(view: PageView, request: Request) -> None:
     after = request.query_params.get("after")
     found = await view.ask(view.hone.datasets, _MOST, after)
     html(parts.heading("Datasets", "Rows to train on. Each row is checked when it is uploaded."))
+    packages.tabs("Datasets")
     _add_form(view)
     html(_datasets(found.data))
     html(parts.pager("/datasets", "after", after, found.next))

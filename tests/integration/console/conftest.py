@@ -19,6 +19,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from hone.client import Client
+from hone.environments.packages.archive import packed
 from hone.models import toy
 from hone.stack import ports
 from tests.integration.console import rows
@@ -36,6 +37,7 @@ from tests.servers import chromium
 from tests.servers.children import Children
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
+from tests.unit.environments.packages.shop import shop
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +86,9 @@ def world(
 ) -> World:
     directory = toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32,
                           vocab_size=128, symbols=toy.TEXT)
+    (archive := directory.parent / "shop.zip").write_bytes(packed(shop().files))
+    hone.add_package("shop", archive)
+    hone.make_package("harbour", "a harbour with cranes")
     return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
 
 

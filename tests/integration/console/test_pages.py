@@ -38,6 +38,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
     yield "regrades", f"{run}/regrades", ["Grade again", "Most groups"]
+    yield "noise", f"{run}/noise", ["No noise", "eval.noise"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
     yield "curation", f"{run}/curation", ["Tasks of the newest groups", "Trajectories", "selected"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
@@ -51,6 +52,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "routes", "/routes", ["hone/tasks", "success that is enough 0.7", "hone/auto", "New route"]
     yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81",
                                         "Feedback"]
+    yield "packages", "/packages", ["Make a package", "shop", "a harbour with cranes", "waiting"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "grader-trial", f"/graders/try?run={world.running.id}&group={world.group}&index=1", [
         "Try graders", "Grader B"]
@@ -97,7 +99,8 @@ def check_both(browser: Browser, path: str) -> None:
 
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
-         "/graders": "No grades yet", "/judges": "No judges yet", "/graders/checks": "No checks yet",
+         "/graders": "No grades yet", "/judges": "No judges yet", "/packages": "No packages yet",
+         "/graders/checks": "No checks yet",
          "/services": "Engines", "/usage": "No usage",
          "/admin/storage": "Nothing is stored", "/admin/audit": "keys.first", "/admin/tenants": "Not with this key"}
 
