@@ -6,7 +6,7 @@ from collections import Counter
 from hone.environments.hashing import mixed_seed
 from hone.environments.packages.calling import Runner
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import Package, PackageTask
+from hone.environments.packages.package import MOST_BYTES, Package, PackageTask
 from hone.environments.synthesis.author import Author
 from hone.environments.synthesis.authored import authored_package
 from hone.environments.synthesis.domain import Blueprint
@@ -50,7 +50,8 @@ def make_package(
 
 def _tasks(maker: TaskWriter, seed: int, wanted: int) -> tuple[list[PackageTask], Counter[str]]:
     """Return accepted tasks, and how often tries were rejected for which reason."""
-    accepted, rejected = list[PackageTask](), Counter[str]()
+    accepted, rejected = dict[str, PackageTask](), Counter[str]()
+    left = MOST_BYTES - sum(map(len, maker.package.files.values()))
     for place in range(_TRIES * wanted):
         if len(accepted) == wanted:
             break
@@ -59,10 +60,14 @@ def _tasks(maker: TaskWriter, seed: int, wanted: int) -> tuple[list[PackageTask]
         except NoTask as error:
             rejected[str(error)] += 1
             continue
-        if any(task.instruction == other.instruction for other in accepted):
+        if task.instruction in accepted:
             rejected["another task asks the same"] += 1
-        else:
-            accepted.append(task)
-    return accepted, rejected
+            continue
+        left -= len(task.model_dump_json()) + 1
+        if left < 0:
+            rejected[f"a package has at most {MOST_BYTES // 2**20} MiB"] += 1
+            break
+        accepted[task.instruction] = task
+    return list(accepted.values()), rejected
 
 

@@ -71,6 +71,17 @@ def test_an_extra_write_to_any_cell_that_counts_is_worth_zero(hint: str) -> None
                 assert mismatches(package.manifest, final, task.truth), f"{table.name}.{column.name}"
 
 
+def test_the_same_calls_give_the_same_state_after_every_step() -> None:
+    package = made("library").package
+    task = max(package.tasks, key=lambda one: len(one.chain))
+    episodes = [PackageEpisode(package, task, LocalRunner(), 40) for _ in range(2)]
+    hashes = [[episode.reset().state_hash, *(
+        episode.step(ToolCall(use.tool, use.arguments).action()).observation.state_hash for use in task.chain)]
+        for episode in episodes]
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes[0])) == len(task.chain) + 1
+
+
 def test_another_generated_id_is_worth_one() -> None:
     package = made("hotel").package
     task = next(task for task in package.tasks if "book_room" in [use.tool for use in task.chain]
@@ -120,6 +131,14 @@ def test_the_report_says_what_was_tried_and_kept() -> None:
         assert report.tasks_tried == 16 + sum(report.tasks_rejected.values())
         assert sum(report.difficulties.values()) == 16
         assert json.loads(json.dumps(report.as_json()))["domain"] == package.manifest.domain
+
+
+def test_a_package_ends_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = sum(map(len, make_package("gym", 0, 2).package.files.values()))
+    monkeypatch.setattr("hone.environments.synthesis.making.MOST_BYTES", size + 25_000)
+    report = make_package("gym", 0, 30).report
+    assert 2 <= report.tasks_accepted < 6
+    assert report.tasks_rejected["a package has at most 0 MiB"] == 1
 
 
 class Without(LocalRunner):
