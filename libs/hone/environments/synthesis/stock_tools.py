@@ -24,8 +24,8 @@ from hone.environments.synthesis.record_tools import NEW
 from hone.environments.synthesis.schema import REPORT_KINDS
 from hone.environments.synthesis.theme import Theme
 
-REPORT_TEXTS = ("the cover is torn along the left edge", "it makes a loud noise when it starts", "the label is missing",
-                "water came in through the roof", "the sign shows the wrong time", "a handle came off this morning")
+REPORT_TEXTS = ("the sign shows the wrong time", "the description is out of date", "two people asked for their money back",
+                "it was not ready when it was promised", "somebody got a wrong confirmation", "the label is missing")
 
 
 def stock_id(place: str, item: str) -> str:
