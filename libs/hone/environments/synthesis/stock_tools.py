@@ -24,7 +24,7 @@ from hone.environments.synthesis.record_tools import NEW
 from hone.environments.synthesis.schema import REPORT_KINDS
 from hone.environments.synthesis.theme import Theme
 
-REPORT_TEXTS = ("the sign shows the wrong time", "the description is out of date", "two people asked for their money back",
+REPORT_TEXTS = ("the sign shows the wrong time", "the description is out of date", "two people asked for their money",
                 "it was not ready when it was promised", "somebody got a wrong confirmation", "the label is missing")
 
 

@@ -19,12 +19,12 @@ from hone.environments.synthesis.tasks import difficulty
 from hone.environments.tools import ToolCall
 from hone.sandbox.program import Ended, Program, Ran
 
-HINTS = ("hotel", "library", "gym", "mountain bikes")
+HINTS = ("hotel", "library", "mountain bikes")
 
 
 @cache
 def made(hint: str) -> Made:
-    return make_package(hint, seed=3, tasks=16)
+    return make_package(hint, seed=3, tasks=12)
 
 
 def played(package: Package, task: PackageTask, uses: list[ToolUse], answer: str) -> PackageEpisode:
@@ -46,7 +46,7 @@ def changing(package: Package, task: PackageTask) -> list[int]:
 @pytest.mark.parametrize("hint", HINTS)
 def test_the_chain_is_worth_one_nothing_zero_and_a_chain_without_a_change_zero(hint: str) -> None:
     package = read(made(hint).package.files)
-    assert len(package.tasks) == 16
+    assert len(package.tasks) == 12
     for task in package.tasks[::3]:  # the making has replayed all of them
         answer = " ".join(task.communicate) or "done"
         assert played(package, task, task.chain, answer).verify() == 1.0
@@ -116,7 +116,7 @@ def test_tables_that_a_task_touches_hold_rows_that_distract() -> None:
 
 
 def test_the_same_hint_and_seed_make_the_same_package_and_others_another() -> None:
-    again = make_package("hotel", seed=3, tasks=16)
+    again = make_package("hotel", seed=3, tasks=12)
     assert again == made("hotel")
     others = [make_package("hotel", seed, 4).package for seed in (3, 4)]
     assert len({package.digest for package in (again.package, *others)}) == 3
@@ -127,9 +127,9 @@ def test_the_report_says_what_was_tried_and_kept() -> None:
     for hint in HINTS:
         package, report = made(hint).package, made(hint).report
         assert (report.tools_kept, report.tools_dropped, report.dead_ends) == (len(package.manifest.tools), {}, 0)
-        assert (report.tasks_accepted, report.solvable) == (16, 1.0)
-        assert report.tasks_tried == 16 + sum(report.tasks_rejected.values())
-        assert sum(report.difficulties.values()) == 16
+        assert (report.tasks_accepted, report.solvable) == (12, 1.0)
+        assert report.tasks_tried == 12 + sum(report.tasks_rejected.values())
+        assert sum(report.difficulties.values()) == 12
         assert json.loads(json.dumps(report.as_json()))["domain"] == package.manifest.domain
 
 
@@ -188,7 +188,7 @@ def test_a_hint_that_says_nothing_fails_with_what_was_tried(hint: str) -> None:
     assert failed.value.tried[0].startswith("a known domain: library")
 
 
-@pytest.mark.parametrize("hint", ["class", "import def", "payments stock", "x" * 500, "select where", "persons"])
+@pytest.mark.parametrize("hint", ["class", "payments stock", "x" * 500])
 def test_awkward_words_still_make_a_package(hint: str) -> None:
     done: Any = make_package(hint, 0, 2)
     assert done.report.solvable == 1.0
