@@ -1,0 +1,140 @@
+"""Families about time: a meeting that moves across time zones, and one that needs a free time."""
+
+from collections.abc import Sequence
+
+from hone.environments.desk import times
+from hone.environments.desk.conditions import Added, Allowed, Count, Every, Value
+from hone.environments.desk.scenery import Person, Scene, call
+from hone.environments.desk.task import (
+    ALONE,
+    ONE_MAIL,
+    DeskCheck,
+    DeskTask,
+    NearMiss,
+    Scripts,
+    conflicting,
+    weighted,
+)
+
+_TOPICS = ("budget review", "design review", "hiring round", "quarter plan", "release check", "security audit")
+_NEAR = ("Europe/Berlin", "Europe/London", "Africa/Nairobi")
+
+
+def reschedule(scene: Scene) -> DeskTask:
+    """Move a meeting to the time that its guest asked for, in the guest's time zone, and confirm it."""
+    guest = scene.person()
+    while times.ZONES[guest.zone] == times.ZONES[scene.user.zone]:
+        guest = Person(guest.name, guest.email, guest.phone, guest.company, scene.random.choice(list(times.ZONES)))
+    other, title, length = scene.person(), scene.random.choice(_TOPICS).capitalize(), scene.random.choice((30, 45, 60))
+    old = times.utc(f"{scene.day(scene.random.randint(1, 3))}T{scene.random.randint(10, 15)}:00")
+    event = scene.event(title, old, times.later(old, minutes=length), [guest])
+    twin = scene.event(title, times.later(old, days=1), times.later(old, days=1, minutes=length), [other])
+    asked = f"{scene.day(scene.random.randint(5, 9))}T{scene.random.randint(9, 16):02d}:30"
+    new = times.utc(asked, guest.zone)
+    scene.known(guest, f"Works from {guest.zone}.")
+    scene.known(other, f"Works from {other.zone}.")
+    _requests(scene, guest, title, asked)
+    subject = f"Moved: {title}"
+    moved = call("update_event", event=event, start=asked, zone=guest.zone,
+                 end=times.local(times.later(new, minutes=length), guest.zone))
+    confirmed = call("send_mail", to=[guest.email], subject=subject, body=f"It is at {asked} your time.")
+    wrong = tuple(one.replace(f'"{event}"', f'"{twin}"').replace(guest.email, other.email)
+                  for one in (moved, confirmed))
+    misses = (
+        NearMiss((call("update_event", event=event, start=asked, end=times.local(times.later(times.utc(
+            asked, scene.user.zone), minutes=length), scene.user.zone)), confirmed), "start"),
+        NearMiss((moved,), "confirmation"),
+        NearMiss((_longer(event, asked, new, length, guest.zone), confirmed), "end"),
+        NearMiss((moved, confirmed, confirmed), "one_mail"))
+    checks = (
+        DeskCheck("start", "The meeting starts when the guest asked.", "core", (
+            Value(tool="calendar", object=event, field="start", equals=new),)),
+        DeskCheck("end", "It is as long as before.", "core", (
+            Value(tool="calendar", object=event, field="end", equals=times.later(new, minutes=length)),)),
+        DeskCheck("confirmation", "The guest has a confirmation.", "core", (
+            Count(tool="mail", where={"folder": "sent", "to": [guest.email], "subject": subject}),)),
+        DeskCheck("same_meeting", "Title and guests stay, and there is no second one.", "consistency", (Every(of=(
+            Value(tool="calendar", object=event, field="title", equals=title),
+            Value(tool="calendar", object=event, field="attendees", equals=[guest.email]),
+            Count(tool="calendar", where={"title": title, "attendees": [guest.email]}, most=1))),)),
+        ONE_MAIL, ALONE)
+    return DeskTask(
+        scene.family, "A guest asks by mail for another time, in a zone that only the contacts say.",
+        conflicting(scene.variant.conflict, "temporal", "hidden dependency", "entity alignment"),
+        f"{guest.name} asked by mail to move our meeting '{title}'. Move the event to the time of {guest.first}'s "
+        f"latest request, and keep its length. {guest.first} gives times of their own zone. Then confirm it to "
+        f"{guest.first} in a mail with the subject '{subject}'.",
+        scene.user.email, scene.now, scene.user.zone, scene.finished(), weighted(checks),
+        (Allowed(tool="calendar", object=event, fields=("start", "end")),
+         Allowed(tool="mail", object=f"{guest.email} | {subject}*")),
+        Scripts((moved, confirmed), (_longer(event, asked, new, length, guest.zone),), wrong, misses))
+
+
+def book(scene: Scene) -> DeskTask:
+    """Book a meeting at one of two times that are free and within working hours in both time zones."""
+    guest, other, title = scene.person(_NEAR), scene.person(), scene.random.choice(_TOPICS).capitalize()
+    zone = scene.random.choice(_NEAR)
+    date = scene.day(scene.random.randint(2, 6))
+    slots = _shared(date, zone, guest.zone)
+    free = sorted(scene.random.sample(slots, 2))
+    busy = [slot for slot in slots if slot not in free]
+    weekly = scene.random.choice(busy)
+    for slot in busy:
+        repeats = "weekly" if slot == weekly else "never"
+        start = times.later(slot, days=-7) if slot == weekly else slot
+        scene.event(f"Busy {slot[11:16]}", start, times.later(start, minutes=30), repeats=repeats)
+    scene.known(guest, f"Works from {guest.zone}.")
+    scene.known(other)
+    subject = f"Invitation: {title}"
+
+    def made(start: str, person: Person) -> str:
+        return call("create_event", title=title, start=start[:16], end=times.later(start, minutes=30)[:16], zone="UTC",
+                    attendees=[person.email])
+
+    def invited(person: Person) -> str:
+        return call("send_mail", to=[person.email], subject=subject, body="I have booked a time for us.")
+
+    shown = {"title": title, "attendees": [guest.email]}
+    checks = (
+        DeskCheck("event", "The meeting with its guest is in the calendar.", "core", (
+            Count(tool="calendar", where=shown),)),
+        DeskCheck("time", "It is at a free time within working hours of both.", "core", tuple(
+            Count(tool="calendar", where={**shown, "start": one, "end": times.later(one, minutes=30)})
+            for one in free)),
+        DeskCheck("invitation", "The guest has an invitation.", "core", (
+            Count(tool="mail", where={"folder": "sent", "to": [guest.email], "subject": subject}),)),
+        DeskCheck("one_event", "Exactly one event is new.", "consistency", (Added(tool="calendar", count=1),)),
+        ONE_MAIL, ALONE)
+    return DeskTask(
+        scene.family, "A time that is free and suits both zones; one of the taken times repeats weekly.",
+        ("temporal", "constraint", "hidden dependency"),
+        f"Book 30 minutes with {guest.name} on {date} with the title '{title}' and {guest.first} as the attendee, on "
+        f"the hour or half past, when I am free and it is between 09:00 and 17:00 both for me and for {guest.first}. "
+        f"Then invite {guest.first} in a mail with the subject '{subject}'.",
+        scene.user.email, scene.now, zone, scene.finished(), weighted(checks),
+        (Allowed(tool="calendar", object=f"{title} | *"), Allowed(tool="mail", object=f"{guest.email} | {subject}*")),
+        Scripts((made(free[-1], guest), invited(guest)), (invited(guest),), (made(weekly, other), invited(other)), (
+            NearMiss((made(weekly, guest), invited(guest)), "time"), NearMiss((made(free[0], guest),), "invitation"),
+            NearMiss((made(free[0], guest), made(free[1], guest), invited(guest)), "one_event"))))
+
+
+def _shared(date: str, zone: str, other: str) -> Sequence[str]:
+    """Return the starts, in UTC, of the half hours of a day between 09:00 and 17:00 in both zones."""
+    first = max(times.utc(f"{date}T09:00", one) for one in (zone, other))
+    last = min(times.utc(f"{date}T17:00", one) for one in (zone, other))
+    return [times.later(first, minutes=30 * place) for place in range(times.minutes(first, last) // 30)]
+
+
+def _requests(scene: Scene, guest: Person, title: str, asked: str) -> None:
+    date, hour = asked.split("T")
+    withdrawn = "; forget what I wrote before" if scene.variant.conflict else ""
+    if scene.variant.conflict:
+        earlier = f"{scene.day(4)} at 11:00"
+        scene.mail(guest, title, f"Hello,\ncould we meet on {earlier} instead?\n{guest.first}", days_ago=3)
+    scene.mail(guest, f"{title} again", f"Hello,\nplease move it to {date} at {hour} my time{withdrawn}.\n"
+               f"{guest.first}", days_ago=1)
+
+
+def _longer(event: str, asked: str, new: str, length: int, zone: str) -> str:
+    return call("update_event", event=event, start=asked, zone=zone,
+                end=times.local(times.later(new, minutes=length + 30), zone))
