@@ -3,6 +3,7 @@
 from hone.environments.changing_user import ChangingUser
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
+from hone.environments.desk.environment import Desk
 from hone.environments.dialogue import Dialogue
 from hone.environments.even_digits import EvenDigits
 from hone.environments.foreign.mcp import Mcp
@@ -47,4 +48,5 @@ ENVIRONMENTS: dict[str, Environment] = {
     "openenv": OpenEnv(),
     "mcp": Mcp(),
     "verifiers": VerifiersPackage(),
+    "desk": Desk(),
 }

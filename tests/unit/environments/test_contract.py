@@ -32,6 +32,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "household": partial(make, "household", {}, 7),
     "textworld": partial(make, "textworld", {}, 7),
     "dialogue": partial(make, "dialogue", {}, 7),
+    "desk": partial(make, "desk", {}, 7),
     "package": partial(make, "package", {"package": "shop"}, 7),
     "changing_user": partial(make, "changing_user", {"life": {"periods": 1}}, 7),
     "dataset": partial(make, "dataset", {}, 0, ROW),
@@ -40,7 +41,7 @@ TASKS: dict[str, Callable[[], Task]] = {
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",
-                 "household", "textworld", "dialogue", "package",
+                 "household", "textworld", "dialogue", "desk", "package",
                  "changing_user"}
 WORLDS_OF_OTHERS = {"openenv", "mcp", "verifiers"}  # their own tests play them: no process of theirs is here
 NEEDED = {"reasoning_gym": {"task": "leg_counting"}, **{name: {"world": "far"} for name in WORLDS_OF_OTHERS}}

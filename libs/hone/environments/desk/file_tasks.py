@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hone.environments.desk.conditions import Absent, Allowed, Count, Every, Holds, Unchanged, Value
-from hone.environments.desk.scenery import Scene, call
+from hone.environments.desk.scenery import DeskScene, call
 from hone.environments.desk.task import (
     ALONE,
     ONE_MAIL,
@@ -18,7 +18,7 @@ from hone.environments.desk.task import (
 _VENDORS = ("Paper & Co", "Cloud Nine Hosting", "Desk World", "Fast Freight", "Green Energy", "Office Plants")
 
 
-def invoices(scene: Scene) -> DeskTask:
+def invoices(scene: DeskScene) -> DeskTask:
     """Move invoices to a directory for each month, by the date in their text."""
     numbers = scene.random.sample(range(100, 1000), 6)
     paths = [f"/inbox/scan-{number}.txt" for number in numbers]
@@ -54,7 +54,7 @@ def invoices(scene: Scene) -> DeskTask:
                 NearMiss((*moves[:3], call("write_file", path=targets[3], text=texts[3])), "invoice_4"))))
 
 
-def _invoice(scene: Scene, path: str, age: int) -> str:
+def _invoice(scene: DeskScene, path: str, age: int) -> str:
     """Lay an invoice down and return its text. In a conflict its date of payment stands before its own."""
     dates = [f"Invoice date: {scene.day(-age)}"]
     if scene.variant.conflict:
@@ -66,7 +66,7 @@ def _invoice(scene: Scene, path: str, age: int) -> str:
     return text
 
 
-def clean(scene: Scene) -> DeskTask:
+def clean(scene: DeskScene) -> DeskTask:
     """Delete temporary files and true copies, and keep what only looks like one."""
     stems = scene.random.sample(("report", "plan", "budget", "slides", "draft", "letter", "photo-list"), 5)
     rubbish = [scene.file(f"/downloads/{stems[3]}-{scene.random.randint(10, 99)}.tmp", "partial data"),
@@ -98,7 +98,7 @@ def _stay(paths: Sequence[str]) -> Every:
     return Every(of=tuple(Unchanged(tool="files", object=path) for path in paths))
 
 
-def expenses(scene: Scene) -> DeskTask:
+def expenses(scene: DeskScene) -> DeskTask:
     """Add up the receipts of a project, each once, and send the report to whoever does the accounts."""
     accountant, other = scene.person(), scene.person()
     scene.known(accountant, "Does our accounts.")
@@ -145,7 +145,7 @@ def expenses(scene: Scene) -> DeskTask:
             NearMiss((right, sent(accountant.email), call("delete_file", path=receipts[0])), "receipts"))))
 
 
-def _receipt(scene: Scene, place: int, project: str, cents: int) -> str:
+def _receipt(scene: DeskScene, place: int, project: str, cents: int) -> str:
     number = 1000 + 13 * place + scene.random.randrange(10)
     lines = (f"Receipt {number}", f"Date: {scene.day(-place - 1)}", f"Project: {project}",
              f"Amount: {cents / 100:.2f} EUR")

@@ -6,11 +6,11 @@ from typing import Literal, get_args
 from hone.environments.desk.file_tasks import clean, expenses, invoices
 from hone.environments.desk.meeting_tasks import book, reschedule
 from hone.environments.desk.people_tasks import answer, merge
-from hone.environments.desk.scenery import Scene, Variant
+from hone.environments.desk.scenery import DeskScene, Variant
 from hone.environments.desk.task import DeskTask
 
 Family = Literal["reschedule", "invoices", "merge", "answer", "clean", "book", "expenses"]
-_PROGRAMS: Mapping[Family, Callable[[Scene], DeskTask]] = {
+_PROGRAMS: Mapping[Family, Callable[[DeskScene], DeskTask]] = {
     "reschedule": reschedule, "invoices": invoices, "merge": merge, "answer": answer, "clean": clean, "book": book,
     "expenses": expenses}
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -18,4 +18,4 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 
 def task(family: Family, seed: int, variant: Variant | None = None) -> DeskTask:
     """Return the task of a family and a seed. Equal arguments give equal tasks."""
-    return _PROGRAMS[family](Scene(family, seed, variant or Variant()))
+    return _PROGRAMS[family](DeskScene(family, seed, variant or Variant()))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hone.environments.desk import times
 from hone.environments.desk.conditions import Added, Allowed, Count, Every, Value
-from hone.environments.desk.scenery import Person, Scene, call
+from hone.environments.desk.scenery import DeskScene, Person, call
 from hone.environments.desk.task import (
     ALONE,
     ONE_MAIL,
@@ -20,7 +20,7 @@ _TOPICS = ("budget review", "design review", "hiring round", "quarter plan", "re
 _NEAR = ("Europe/Berlin", "Europe/London", "Africa/Nairobi")
 
 
-def reschedule(scene: Scene) -> DeskTask:
+def reschedule(scene: DeskScene) -> DeskTask:
     """Move a meeting to the time that its guest asked for, in the guest's time zone, and confirm it."""
     guest = scene.person()
     while times.ZONES[guest.zone] == times.ZONES[scene.user.zone]:
@@ -70,7 +70,7 @@ def reschedule(scene: Scene) -> DeskTask:
         Scripts((moved, confirmed), (_longer(event, asked, new, length, guest.zone),), wrong, misses))
 
 
-def book(scene: Scene) -> DeskTask:
+def book(scene: DeskScene) -> DeskTask:
     """Book a meeting at one of two times that are free and within working hours in both time zones."""
     guest, other, title = scene.person(_NEAR), scene.person(), scene.random.choice(_TOPICS).capitalize()
     zone = scene.random.choice(_NEAR)
@@ -125,7 +125,7 @@ def _shared(date: str, zone: str, other: str) -> Sequence[str]:
     return [times.later(first, minutes=30 * place) for place in range(times.minutes(first, last) // 30)]
 
 
-def _requests(scene: Scene, guest: Person, title: str, asked: str) -> None:
+def _requests(scene: DeskScene, guest: Person, title: str, asked: str) -> None:
     date, hour = asked.split("T")
     withdrawn = "; forget what I wrote before" if scene.variant.conflict else ""
     if scene.variant.conflict:

@@ -1,7 +1,7 @@
 """Families about people: contacts to merge, and a mail to answer."""
 
 from hone.environments.desk.conditions import Absent, Added, Allowed, Count, Every, Unchanged, Value
-from hone.environments.desk.scenery import Person, Scene, call
+from hone.environments.desk.scenery import DeskScene, Person, call
 from hone.environments.desk.task import (
     ALONE,
     ONE_MAIL,
@@ -16,7 +16,7 @@ from hone.environments.desk.task import (
 _PRODUCTS = ("standing desk", "desk lamp", "filing cabinet", "whiteboard", "office chair", "monitor arm")
 
 
-def merge(scene: Scene) -> DeskTask:
+def merge(scene: DeskScene) -> DeskTask:
     """Make one entry of two for the same person, beside a namesake, with the newest phone number."""
     one, stranger = scene.person(), scene.person()
     first, last = one.name.split()
@@ -58,7 +58,7 @@ def merge(scene: Scene) -> DeskTask:
             NearMiss((merged, phoned, call("delete_contact", contact=namesake)), "namesake"))))
 
 
-def answer(scene: Scene) -> DeskTask:
+def answer(scene: DeskScene) -> DeskTask:
     """Answer a customer's question from the price list that holds, and note when to call by a rule in a note."""
     customer, other = scene.person(), scene.person()
     product, unrelated = scene.random.sample(_PRODUCTS, 2)
@@ -102,7 +102,7 @@ def answer(scene: Scene) -> DeskTask:
             NearMiss((reply, reply, noted(due)), "one_mail"))))
 
 
-def _prices(scene: Scene, product: str, price: int, unrelated: str) -> None:
+def _prices(scene: DeskScene, product: str, price: int, unrelated: str) -> None:
     listed = f"{unrelated}: {price + 35} EUR\n{product}: {price} EUR"
     scene.file("/documents/prices-b.txt", f"Price list, valid from {scene.day(-20)}\n{listed}")
     if scene.variant.conflict:

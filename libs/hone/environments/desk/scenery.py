@@ -47,7 +47,7 @@ class Variant:
 
 
 @dataclass
-class Scene:
+class DeskScene:
     """A desk that is being laid out. Equal seeds and variants give equal desks."""
 
     family: str

@@ -1,0 +1,166 @@
+"""One task of the desk being done. The answer without a call ends it, and the state that is left is graded."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from hone.environments.contract import EpisodeFailed, EpisodeOver, Message, Observation, Row, Transition
+from hone.environments.desk import times
+from hone.environments.desk.grading import FAILURES, DeskGrade, Transcript, grade
+from hone.environments.desk.people_tools import tools
+from hone.environments.desk.snapshots import Difference, Snapshot, difference, normal
+from hone.environments.desk.store import DeskStore
+from hone.environments.desk.task import SHARES, DeskTask
+from hone.environments.hashing import digest
+from hone.environments.tools import Tool, ToolError, tool_call, use
+
+DECIDE = "Decide from the available information."
+"""The answer to a question of the agent, once in an episode."""
+_LONGEST = 12_000
+"""Characters of a tool's result that are shown."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the agent did so far."""
+
+    turns: int = 0
+    calls: int = 0
+    errors: int = 0
+    asked: bool = False
+    answer: str | None = None
+
+
+class DeskEpisode:
+    """An agent at a desk."""
+
+    def __init__(self, task: DeskTask, turns: int) -> None:
+        self._task, self._turns, self._work = task, turns, _Work()
+        self._store = DeskStore(task.state, task.now, task.zone, task.owner)
+        self._tools: Mapping[str, Tool] = tools(self._store)
+        self._described = [tool.described(name) for name, tool in self._tools.items()]
+        self._before = normal(task.state)
+
+    def reset(self) -> Observation:
+        self.restore({**asdict(_Work()), "state": self._task.state, "made": 0})
+        return self._seen(opening(self._task))
+
+    def step(self, action: str) -> Transition:
+        if self._over():
+            raise EpisodeOver("the task has been answered, or its turns are used up")
+        self._work = replace(self._work, turns=self._work.turns + 1)
+        self._store.ticks = self._work.turns
+        return self._used(action) if tool_call(action) else self._answered(action.strip())
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**asdict(self._work), "state": self._store.state, "made": self._store.made}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        kept = dict(snapshot)
+        self._store.state, self._store.made = kept.pop("state"), kept.pop("made")
+        self._work = _Work(**kept)
+        self._store.ticks = self._work.turns
+
+    def fork(self) -> "DeskEpisode":
+        other = DeskEpisode(self._task, self._turns)
+        other.restore(self.snapshot())
+        return other
+
+    def state_hash(self) -> str:
+        return digest({**self.snapshot(), "prompt": self._task.prompt, "verifier": self._task.verifier_hash})
+
+    def verify(self) -> float | None:
+        """Return a hundredth of the score of the present state. Raises EpisodeFailed where it cannot be decided."""
+        return self.grade().score / 100
+
+    def grade(self) -> DeskGrade:
+        """Return the grade of the present state. Raises EpisodeFailed where most checks cannot be decided."""
+        return self._grade(normal(self._store.state))
+
+    def transcript(self) -> Transcript:
+        """Return what the grade reads of the conversation."""
+        return Transcript(self._work.answer, self._work.calls, self._work.errors)
+
+    def snapshots(self) -> tuple[Snapshot, Snapshot]:
+        """Return the normal forms of the first state and of the present one."""
+        return self._before, normal(self._store.state)
+
+    def examination_tools(self) -> Mapping[str, Tool]:
+        """Return the desk's tools, over a copy, for somebody who judges its state."""
+        return self.fork()._tools
+
+    def solution(self) -> list[str]:
+        """Return actions that score 1, for demonstrations."""
+        return [*self._task.scripts.perfect, "Done."]
+
+    def _grade(self, after: Snapshot) -> DeskGrade:
+        found = grade(self._task, self._before, after, self.transcript())
+        if found.quarantined:
+            raise EpisodeFailed("more than half of the task's checks cannot be decided")
+        return found
+
+    def _used(self, action: str) -> Transition:
+        call, before = tool_call(action), self._store.state
+        assert call is not None
+        try:
+            said, valid = use(self._tools, call), True
+        except ToolError as error:
+            said, valid = f"error: {error}", False
+        self._work = replace(self._work, calls=self._work.calls + 1, errors=self._work.errors + (not valid))
+        seen = self._seen([{"role": "tool", "content": said[:_LONGEST] + "\n"}])
+        return Transition(seen, self._over(), valid, effect=self._store.state != before)
+
+    def _answered(self, text: str) -> Transition:
+        if text.endswith("?") and not self._work.asked:
+            self._work = replace(self._work, asked=True)
+            seen = self._seen([{"role": "user", "content": DECIDE + "\n"}])
+            return Transition(seen, self._over(), valid=True, effect=False)
+        self._work = replace(self._work, answer=text)
+        return Transition(self._seen([]), done=True, valid=True, effect=True)
+
+    def _over(self) -> bool:
+        return self._work.answer is not None or self._work.turns >= self._turns
+
+    def _seen(self, said: list[Message]) -> Observation:
+        return Observation(said, self._graded(), {"type": "environment"}, self._turns - self._work.turns,
+                           self.state_hash(), self._described)
+
+    def _graded(self) -> Row:
+        """Return the facts for the grader: with the state before, which the task makes again, enough to re-grade."""
+        task, after = self._task, normal(self._store.state)
+        found = self._grade(after)
+        return {
+            "family": task.family, "difficulties": [*task.difficulties], "verifier": task.verifier_hash,
+            "before": digest(self._before), "after": digest(after), "difference": _described(difference(
+                self._before, after)),
+            "grade": found.described(), "calls": self._work.calls, "errors": self._work.errors,
+            "answered": self._work.answer is not None, "components": components(found, self.transcript()),
+            "verified": found.score / 100}
+
+
+def opening(task: DeskTask) -> list[Message]:
+    """Return the first message: who asks, when, and what."""
+    now = times.local(task.now, task.zone)
+    day = datetime.fromisoformat(now).strftime("%A")
+    return [{"role": "user", "content": f"You work at the desk of {task.owner}. It is {day}, {now}, in the zone "
+             f"{task.zone}. No zone has summer time.\n\n{task.prompt}\n"}]
+
+
+def components(found: DeskGrade, transcript: Transcript) -> dict[str, float]:
+    """Return the numbers of a grade: by kind and by check, forbidden changes, failures by class, calls and errors."""
+    kinds = {kind: [one for one in found.checks if one.kind == kind] for kind in SHARES}
+    failed = [one.failure for one in found.checks]
+    return {
+        "first_pass": float(found.first_pass), "collateral": float(len(found.collateral)),
+        "undecided": float(sum(one.status == "cannot_decide" for one in found.checks)),
+        "tool_calls": float(transcript.calls),
+        "tool_error_rate": transcript.errors / transcript.calls if transcript.calls else 0.0,
+        **{kind: sum(one.status == "pass" for one in of) / len(of) for kind, of in kinds.items() if of},
+        **{f"check.{one.id}": float(one.status == "pass") for one in found.checks if one.status != "cannot_decide"},
+        **{f"failure.{name.replace(' ', '_')}": float(failed.count(name)) for name in FAILURES}}
+
+
+def _described(changes: Difference) -> dict[str, Any]:
+    return {"added": [list(one) for one in changes.added], "removed": [list(one) for one in changes.removed],
+            "changed": [asdict(one) for one in changes.changed]}
