@@ -13,6 +13,9 @@ _STOP = frozenset((
     "our", "some", "that", "the", "their", "there", "this", "to", "we", "where", "which", "who", "with",
     "world", "domain", "environment", "about", "package", "make", "please", "tools", "small", "large", "big",
     "new"))
+_VAGUE = frozenset((
+    "model", "service", "product", "article", "session", "client", "customer", "owner", "driver", "visitor"))
+"""Nouns of known domains that many others have too: they name none."""
 _GROUPS = (("get_person", "change_phone"), ("list_category", "get_record"), ("complete",), ("move",), ("resize",),
            ("pay", "top_up", "list_payments"), ("top_up", "send_money"), ("note",), ("suspend", "reinstate"),
            ("find_places", "list_place_items"), ("find_places", "list_stock", "transfer", "receive"),
@@ -53,7 +56,8 @@ def _known(words: list[str]) -> Theme | None:
     """Return the first domain that the words name: by its name, or by a noun that it has alone."""
     text = f" {' '.join(words)} "
     named = {theme: {theme.domain, plural(theme.domain)} for theme in THEMES.values()}
-    nouns = {theme: {form for noun in (theme.person, theme.item) for form in (noun, plural(noun))}
+    nouns = {theme: {form for noun in (theme.person, theme.item)
+                     if noun not in _VAGUE for form in (noun, plural(noun))}
              for theme in THEMES.values()}
     for terms in (named, nouns):
         found = [(text.index(f" {term.replace('_', ' ')} "), theme) for theme, forms in terms.items()

@@ -175,6 +175,7 @@ class Failing:
 @pytest.mark.parametrize(("hint", "domain"), [
     ("hotel", "hotel"), ("A small HOTEL by the sea!", "hotel"), ("something with patients", "clinic"),
     ("car rental", "car_rental"), ("films", "cinema"), ("bee keeping", "bee_keeping"), ("Zoo", "zoo"),
+    ("a delivery service", "delivery_service"),
     ("a world about dragon eggs", "dragon_eggs"), ("café", "cafe"), ("hotel and library", "hotel")])
 def test_a_hint_names_a_domain_or_derives_one(hint: str, domain: str) -> None:
     assert theme_of(hint).domain == domain
