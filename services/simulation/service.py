@@ -22,7 +22,6 @@ from hone.environments.contract import (
     WrongParams,
     elsewhere,
 )
-from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
@@ -30,10 +29,11 @@ from hone.rpc.errors import Diverged, InvalidField, NotFound, NotReady, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
 from services.simulation import users
+from services.simulation.answers import observation_message, transition_message
 from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.packages.shelf import OWNER
-from services.simulation.sessions import Session, Sessions
+from services.simulation.sessions import Beginnings, Session, Sessions
 from services.simulation.waiting import Waiting
 
 MAX_TASKS = 65_536
@@ -62,10 +62,14 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         """Start one session for each task."""
         sessions, tenant_id = [], _tenant(context)
         self._sessions.expect_room(tenant_id, len(request.tasks))
-        started = await self._apart(
-            self._task_thread, context, [elsewhere(ENVIRONMENTS.get(task.environment)) for task in request.tasks],
-            [partial(_start, task, f"tasks[{place}].") for place, task in enumerate(request.tasks)])
-        self._sessions.expect_room(tenant_id, len(request.tasks))  # others may have come meanwhile
+        away, begun = [elsewhere(ENVIRONMENTS.get(task.environment)) for task in request.tasks], Beginnings()
+        try:
+            started = await self._apart(self._task_thread, context, away, [
+                partial(_begin, task, f"tasks[{place}].", begun) for place, task in enumerate(request.tasks)])
+            self._sessions.expect_room(tenant_id, len(request.tasks))  # others may have come meanwhile
+        except BaseException:
+            self._waiting.later(begun.give_up)
+            raise
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
                 reach("reset.mid")
@@ -260,6 +264,11 @@ def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observat
         return Session(message, one), one.reset()
 
 
+def _begin(message: trajectory_pb2.Task, prefix: str, begun: Beginnings) -> tuple[Session, Observation]:
+    session, seen = _start(message, prefix)
+    return begun.add(session), seen
+
+
 def _user(request: simulation_pb2.CreateUserRequest) -> tuple[Session, Observation]:
     try:
         return _start(users.task(request), "")
@@ -374,26 +383,3 @@ def _drawn(request: simulation_pb2.DrawTasksRequest, first: int, count: int) -> 
     with _fields_named():
         params = json_object(request.params_json or "{}", "params_json")
         return draw(request.environment, params, SPLITS[request.split], request.seed, first, count)
-
-
-def observation_message(seen: Observation) -> simulation_pb2.Observation:
-    """Return an observation as a protocol message."""
-    known = seen.entities
-    return simulation_pb2.Observation(
-        messages=messages.to_proto(seen.messages), item_json=canonical(seen.item), grader_json=canonical(seen.grader),
-        turns_left=seen.turns_left, state_hash=seen.state_hash,
-        tools_json=messages.ordered(seen.tools) if seen.tools else "",
-        admissible=_names(seen.admissible), entities=_names(known.present if known else None),
-        lexicon=_names(known.lexicon if known else None),
-        ask=simulation_pb2.Ask(role=seen.ask.role, messages=messages.to_proto(seen.ask.messages)) if seen.ask else None)
-
-
-def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
-    """Return the result of a step as a protocol message."""
-    return simulation_pb2.StepResponse(
-        observation=observation_message(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward,
-        effect=taken.effect, rules=taken.rules, injection_json=canonical(taken.injection) if taken.injection else "")
-
-
-def _names(names: list[str] | None) -> simulation_pb2.Names | None:
-    return None if names is None else simulation_pb2.Names(names=names)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 
 from hone import ids
 from hone.api import trajectory_pb2
-from hone.environments.contract import Elsewhere, Episode, EpisodeFailed, EpisodeLost, EpisodeOver, Transition
+from hone.environments.contract import (
+    Elsewhere,
+    Episode,
+    EpisodeFailed,
+    EpisodeLost,
+    EpisodeOver,
+    Transition,
+    WrongParams,
+)
 from hone.rpc.errors import InvalidField, NotFound, OverBudget, Refused
 
 TTL_S = 600.0
@@ -52,7 +60,7 @@ class Session:
         with self.lock:
             try:
                 return Session(self.task, self.episode.fork(), self.next_index)
-            except EpisodeLost as error:
+            except (EpisodeLost, EpisodeFailed, WrongParams) as error:  # a new session finds out what it is
                 raise NotFound(f"its world cannot be forked: {error}") from error
 
     def close(self) -> None:
@@ -60,6 +68,29 @@ class Session:
         if isinstance(self.episode, Elsewhere):
             with self.lock:
                 self.episode.close()
+
+
+class Beginnings:
+    """The sessions that one call begins: all of them are kept, or all let go, also those that begin after that."""
+
+    def __init__(self) -> None:
+        self._begun, self._given_up, self._lock = list[Session](), False, threading.Lock()
+
+    def add(self, session: Session) -> Session:
+        """Return a session that has begun. One that begins too late is closed."""
+        with self._lock:
+            if not self._given_up:
+                self._begun.append(session)
+                return session
+        session.close()
+        return session
+
+    def give_up(self) -> None:
+        """Close all, because the call failed."""
+        with self._lock:
+            self._given_up, begun = True, self._begun
+        for session in begun:
+            session.close()
 
 
 class Sessions:

@@ -19,8 +19,13 @@ class Waiting:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="waiting")
 
     async def run_all(self, parts: Iterable[Callable[[], Result]]) -> list[Result]:
-        """Return the results in order, or raise the first error."""
-        return list(await asyncio.gather(*(asyncio.wrap_future(self._started(part)) for part in parts)))
+        """Return the results in order, or raise the first error once all have ended."""
+        ended = await asyncio.gather(
+            *(asyncio.wrap_future(self._started(part)) for part in parts), return_exceptions=True)
+        for one in ended:
+            if isinstance(one, BaseException):
+                raise one
+        return [one for one in ended if not isinstance(one, BaseException)]
 
     def later(self, work: Callable[[], None]) -> None:
         """Run a function that nobody waits for. Its error is logged."""

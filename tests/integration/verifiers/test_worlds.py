@@ -3,18 +3,28 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+import yaml
+from psycopg.types.json import Jsonb
 
+from hone.api import simulation_pb2 as pb
+from hone.api.simulation_pb2_grpc import SimulationServiceStub
+from hone.api.trajectory_pb2 import Task
 from hone.environments import tasks
 from hone.environments.contract import EpisodeFailed, EpisodeLost, Transition, WrongParams
 from hone.environments.foreign.places import LOOKUP, Kind, Place
 from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.stack import ports
+from hone.telemetry import logs
+from tests.integration.reward.rows import make_run
 from tests.integration.verifiers.conftest import script
 from tests.servers import foreign_packages
 from tests.servers.children import Children
+from tests.servers.service import refused_field, running
 
 pytestmark = pytest.mark.timeout(1200)  # the first test installs the packages
 Begun = Callable[..., Any]
@@ -69,7 +79,7 @@ def openenv(
 def classic(interpreters: Mapping[str, str], places: dict[str, Place]) -> None:
     shared: dict[str, Any] = {"protocol": "verifiers", "python": interpreters["classic"], "timeout_s": 40,
                               "package": "classic_guess", "variables": PATH}
-    places["number"], places["nobody"] = Place(**shared), Place(**{**shared, "package": "nobody"})
+    places["number"] = Place(**shared)
 
 
 @pytest.fixture
@@ -168,8 +178,40 @@ def test_a_program_of_verifiers_that_dies_is_started_again(begun: Begun) -> None
     with pytest.raises(EpisodeLost):
         beside.step("1")
     assert said(begun("verifiers", "number")[0].step("4")) == ["right"]
-    with pytest.raises(WrongParams, match="Could not import 'nobody'"):
-        begun("verifiers", "nobody")
+
+
+def test_the_simulation_service_plays_worlds_of_tenants_and_of_the_operators_file(
+    openenv: Callable[[], str], places: dict[str, Place], postgres_url: str, postgres_owner_url: str, tmp_path: Path,
+) -> None:
+    """A session is forked, its server dies, and it is lost; a world of another tenant is none."""
+    run = make_run(postgres_owner_url)
+    run.do("INSERT INTO judges (tenant_id, name, url, model, terms) VALUES (%s, 'maze', %s, '', %s)",
+           run.tenant_id, places[openenv()].url, Jsonb({"protocol": "openenv"}))
+    (tmp_path / "worlds.yaml").write_text(yaml.safe_dump({"number": places["number"].model_dump()}))
+    with running("simulation", HONE_DATABASE_URL=postgres_url, HONE_WORLDS=str(tmp_path / "worlds.yaml")) as service:
+        simulation = SimulationServiceStub(service.channel)
+        worlds = [Task(environment=environment, params_json=json.dumps({"world": world}), seed=1)
+                  for environment, world in (("openenv", "maze"), ("verifiers", "number"))]
+        maze, number = reset(simulation, run.tenant_id, *worlds)
+        fork = simulation.Fork(pb.ForkRequest(session_id=maze.session_id)).session
+        for session in (maze, fork, number):
+            taken = simulation.Step(pb.StepRequest(session_id=session.session_id, action="1"))
+            assert taken.observation.messages[0].content == "more\n"
+        outcome = simulation.StepBatch(pb.StepBatchRequest(steps=[
+            pb.StepRequest(session_id=fork.session_id, index=1, action="DIE")])).outcomes[0]
+        assert "has gone" in outcome.lost
+        with pytest.raises(grpc.RpcError) as away:
+            reset(simulation, run.tenant_id, worlds[0])
+        assert away.value.code() == grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+        with pytest.raises(grpc.RpcError) as refused:
+            reset(simulation, "ten_other", worlds[0])
+        assert refused_field(refused.value)[0] == "tasks[0].params.world"
+
+
+def reset(simulation: Any, tenant_id: str, *worlds: Task) -> Any:
+    """Start a session in each world as a worker does for a run of a tenant."""
+    with logs.about(tenant_id=tenant_id):
+        return simulation.Reset(pb.ResetRequest(tasks=worlds), timeout=60).sessions
 
 
 CALLS = [json.dumps({"tool": tool, "arguments": arguments}) for tool, arguments in [

@@ -22,7 +22,7 @@ from services.rollout.calls import CallRequest, Sampler
 from services.rollout.episodes import Episodes
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import RoleTokenizers
-from services.simulation.service import observation_message
+from services.simulation.answers import observation_message
 from tests.unit.rollout.test_groups import claim
 from tests.unit.text.styles import STYLES, files
 

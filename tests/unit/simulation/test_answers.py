@@ -11,7 +11,7 @@ from hone.environments.tasks import episode, make
 from hone.environments.tools import tool_call
 from hone.harnesses.tool_loop import ToolLoopParams
 from hone.harnesses.tool_loop import actions as actions_of
-from services.simulation.service import transition_message
+from services.simulation.answers import transition_message
 
 ROW = {"prompt": "?", "answer": "1", "database": "CREATE TABLE t (a);"}
 WITH_TOOLS = {"sqlite": make("sqlite", {"turns": 100}, 0, ROW)}

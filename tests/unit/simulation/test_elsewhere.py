@@ -3,6 +3,7 @@
 import threading
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,9 +13,9 @@ from hone.environments import ENVIRONMENTS, tasks
 from hone.environments.contract import EpisodeFailed, EpisodeLost, Transition
 from hone.environments.sort_digits import SortDigits
 from hone.environments.tasks import episode, make
-from hone.rpc.errors import NotFound, Refused
+from hone.rpc.errors import NotFound, NotReady, Refused
 from services.simulation.service import Simulation
-from services.simulation.sessions import Sessions
+from services.simulation.sessions import Beginnings, Session, Sessions
 from services.simulation.waiting import Waiting
 
 TOGETHER = 3
@@ -103,6 +104,26 @@ async def test_a_replay_lets_its_world_go(remote: RemoteDigits) -> None:
     assert replayed.before == replayed.after
     assert remote.closed.acquire(timeout=20)
     assert episode(make("remote_digits", {}, 0)).state_hash() == replayed.before.state_hash
+
+
+async def test_a_call_that_fails_lets_all_worlds_go_that_it_began(
+    remote: RemoteDigits, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server with few sessions would otherwise be full of those that nobody knows."""
+    full = RemoteDigits()
+    monkeypatch.setattr(full, "episode", Mock(side_effect=EpisodeLost("its server is full")))
+    monkeypatch.setitem(ENVIRONMENTS, "full", full)
+    with pytest.raises(NotReady, match="its server is full"):
+        await started(Simulation("here", Sessions()), "remote_digits", "full", "remote_digits")
+    for _ in range(2):
+        assert remote.closed.acquire(timeout=20)
+
+
+def test_what_begins_after_its_call_failed_is_closed() -> None:
+    closed, begun = threading.Semaphore(0), Beginnings()
+    begun.give_up()
+    begun.add(Session(Task(), Remote(SortDigits(), threading.Barrier(1), closed)))
+    assert closed.acquire(blocking=False)
 
 
 async def test_an_error_of_one_that_waits_reaches_its_caller() -> None:

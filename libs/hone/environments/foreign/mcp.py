@@ -1,6 +1,5 @@
 """The environment `mcp`: the tools of an MCP server, for the questions of a dataset."""
 
-from functools import partial
 from typing import Any
 
 from pydantic import Field
@@ -50,7 +49,7 @@ class Mcp:
         return {"world": params.world, "messages": self.messages(params, seed, item)}
 
     def episode(self, params: McpParams, seed: int, item: Row | None) -> ForeignEpisode:
-        opening, place = self.messages(params, seed, item), partial(LOOKUP.place, params.world, "mcp")
+        opening, place = self.messages(params, seed, item), LOOKUP.finder(params.world, "mcp")
         return ForeignEpisode(Played(
             self.content(params, seed, item), lambda: McpWorld(params.world, place, opening, params.tools),
             params.turns, item or {}, params.grader))

@@ -1,6 +1,5 @@
 """The environment `openenv`: a server of the package OpenEnv (`openenv-core` 0.3), by its WebSocket sessions."""
 
-from functools import partial
 from typing import Any
 
 from hone.environments.contract import Message, Row
@@ -32,7 +31,7 @@ class OpenEnv:
         return {"world": params.world, "reset": params.reset, "seed": seed}
 
     def episode(self, params: OpenEnvParams, seed: int, item: Row | None) -> ForeignEpisode:
-        place = partial(LOOKUP.place, params.world, "openenv")
+        place = LOOKUP.finder(params.world, "openenv")
         return ForeignEpisode(Played(
             self.content(params, seed, item), lambda: OpenEnvWorld(place, params, seed), params.turns,
             {"world": params.world}))

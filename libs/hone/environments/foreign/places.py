@@ -1,5 +1,7 @@
 """Where worlds of others are. A spec names a world; who may set it decides what stands behind the name."""
 
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
 
@@ -77,6 +79,11 @@ class Lookup:
         if self.atlas is None:
             raise WrongParams("environment", protocol, "a process that plays worlds of others: the simulation service")
         return self.atlas.place(name, protocol)
+
+    def finder(self, name: str, protocol: Kind) -> Callable[[], Place]:
+        """Return what finds a world once: forks of an episode are in the world where it began, whoever asks for them.
+        """
+        return cache(partial(self.place, name, protocol))
 
 
 LOOKUP = Lookup()

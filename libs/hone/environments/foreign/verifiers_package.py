@@ -1,6 +1,5 @@
 """The environment `verifiers`: environments of the package of that name, in programs of their own."""
 
-from functools import partial
 from typing import Any
 
 from pydantic import Field
@@ -41,7 +40,7 @@ class VerifiersPackage:
         return {"world": params.world, "row": seed}
 
     def episode(self, params: VerifiersParams, seed: int, item: Row | None) -> ForeignEpisode:
-        place = partial(LOOKUP.place, params.world, "verifiers")
+        place = LOOKUP.finder(params.world, "verifiers")
         return ForeignEpisode(Played(
             self.content(params, seed, item), lambda: VerifiersWorld(params.world, place, params, seed), params.turns,
             {"world": params.world}))
