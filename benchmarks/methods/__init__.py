@@ -10,6 +10,7 @@ from benchmarks.methods.bits import RDPO
 from benchmarks.methods.budgeted_training import DYNAMO_TRAINING
 from benchmarks.methods.budgets import DYNAMO
 from benchmarks.methods.deliberation import HEAVYSKILL
+from benchmarks.methods.desk import DESK
 from benchmarks.methods.dialogues import HIAN, HIAN_RAMP
 from benchmarks.methods.distillation import AOPD
 from benchmarks.methods.experiment import Experiment
@@ -57,5 +58,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "audiences": AUDIENCES,
     "audience_strategies": STRATEGIES,
     "map_then_act": HIDDEN_SHELF,
+    "desk": DESK,
     "scaleenv": TOOL_GRAPHS,
 }

@@ -142,6 +142,7 @@ def expenses(scene: DeskScene) -> DeskTask:
             NearMiss((report(5, sum(cents)), sent(accountant.email)), "count"),
             NearMiss((right, call("send_mail", to=[other.email, accountant.email], subject=subject, body="",
                                   attachments=[path])), "sent"),
+            NearMiss((right, sent(accountant.email), sent(accountant.email)), "one_mail"),
             NearMiss((right, sent(accountant.email), call("delete_file", path=receipts[0])), "receipts"))))
 
 

@@ -45,7 +45,8 @@ def reschedule(scene: DeskScene) -> DeskTask:
             asked, scene.user.zone), minutes=length), scene.user.zone)), confirmed), "start"),
         NearMiss((moved,), "confirmation"),
         NearMiss((_longer(event, asked, new, length, guest.zone), confirmed), "end"),
-        NearMiss((moved, confirmed, confirmed), "one_mail"))
+        NearMiss((moved, confirmed, confirmed), "one_mail"),
+        NearMiss((moved, confirmed, call("update_event", event=event, title=f"{title} (moved)")), "same_meeting"))
     checks = (
         DeskCheck("start", "The meeting starts when the guest asked.", "core", (
             Value(tool="calendar", object=event, field="start", equals=new),)),
@@ -115,6 +116,7 @@ def book(scene: DeskScene) -> DeskTask:
         (Allowed(tool="calendar", object=f"{title} | *"), Allowed(tool="mail", object=f"{guest.email} | {subject}*")),
         Scripts((made(free[-1], guest), invited(guest)), (invited(guest),), (made(weekly, other), invited(other)), (
             NearMiss((made(weekly, guest), invited(guest)), "time"), NearMiss((made(free[0], guest),), "invitation"),
+            NearMiss((made(free[0], guest), invited(guest), invited(guest)), "one_mail"),
             NearMiss((made(free[0], guest), made(free[1], guest), invited(guest)), "one_event"))))
 
 
