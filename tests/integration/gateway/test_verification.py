@@ -113,3 +113,9 @@ def _expect_named_by_protocol(hone: Client, verifier: ScriptedVerifier) -> None:
             hone.create_run({"name": "r", "model": {"base": "b"}, "task": {"environment": "sort_digits"}, "steps": 1,
                              "eval": None, "grader": {"type": "verify_server", "server": server}})
         assert words in str(refused.value)
+    hone.put_judge("maze", verifier.url, protocol="openenv", secret="never-set")
+    for world, words in (("model", "one with the protocol openenv"), ("maze", "hone secrets set never-set")):
+        with pytest.raises(Refused) as refused:
+            hone.create_run({"name": "r", "model": {"base": "b"}, "steps": 1, "eval": None,
+                             "task": {"environment": "openenv", "params": {"world": world}}})
+        assert words in {one.field: one.expected for one in refused.value.problems}["task.params.world"]
