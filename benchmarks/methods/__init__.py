@@ -19,6 +19,9 @@ from benchmarks.methods.hinted_turns import SDAR
 from benchmarks.methods.judging import SELF_VERIFY
 from benchmarks.methods.lessons import EXPERIENCE
 from benchmarks.methods.memory_layout import MEMOCR
+from benchmarks.methods.memory_rules import MEMORY_RULES
+from benchmarks.methods.memory_talks import MEMORY_TALKS
+from benchmarks.methods.memory_writes import MEMORY_WRITES
 from benchmarks.methods.phase_lock import HIPIF
 from benchmarks.methods.protocol import DUAL_TRACK
 from benchmarks.methods.regression import BATCH_SIZE
@@ -60,4 +63,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "map_then_act": HIDDEN_SHELF,
     "desk": DESK,
     "scaleenv": TOOL_GRAPHS,
+    "memory_rules": MEMORY_RULES,
+    "memory_talks": MEMORY_TALKS,
+    "memory_writes": MEMORY_WRITES,
 }

@@ -9,6 +9,7 @@ from hone.remembering.phrases import pairs, plain_options
 from hone.remembering.talks import Message
 
 Rule = Literal["dictionary", "window", "forgetful", "stubborn"]
+RULES: tuple[Rule, ...] = ("dictionary", "window", "forgetful", "stubborn")
 
 
 class RuleAssistant:

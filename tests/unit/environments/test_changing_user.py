@@ -1,15 +1,19 @@
 """The changing user: what it says and when, what probes show, and talks of others."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hone.environments.changing_user import ChangingUserEpisode
 from hone.environments.contract import EpisodeOver, Transition, WrongParams
 from hone.environments.tasks import episode, make
 from hone.remembering.phrases import pairs, plain_options
+from hone.resolution import resolve
 
+PAGE = (Path(__file__).parents[3] / "docs" / "memory.md").read_text()
 SIZES = {"variables": 3, "values": 2, "questions": 2, "required": 1, "periods": 2, "changes": 1, "options": 2}
 
 
@@ -129,3 +133,18 @@ def test_a_snapshot_leads_back_in_the_middle_of_probes() -> None:
 def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(WrongParams, match="expected at most the 3 variables"):
         user(life={**SIZES, "changes": 4})
+
+
+def test_the_spec_of_the_documentation_is_a_run() -> None:
+    raw = yaml.safe_load(PAGE.partition("```yaml\n")[2].partition("```")[0])
+    spec = resolve({"name": "memory", "model": {"base": "toy"}, "steps": 1, **raw})
+    assert spec.harness is not None
+    assert (spec.harness.name, spec.harness.params["memory"]) == ("remembering", "awi")
+
+
+def test_the_code_of_the_documentation_examines_an_assistant() -> None:
+    code = PAGE.partition("```python\n")[2].partition("```")[0].replace("periods=4", "periods=1")
+    names: dict[str, Any] = {"speak": lambda kind, _: "city=Rome" if kind == "write" else '{"answer": 1}'}
+    exec(code, names)  # the page's own
+    assert len(names["found"].results) == 2
+    assert b'"city": ["Rome", "2026-' in names["found"].snapshots[-1]

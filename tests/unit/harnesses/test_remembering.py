@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from benchmarks.methods.local_play import Asked, LocalPlay
+from hone.environments.changing_user import ChangingUserEpisode
 from hone.environments.tasks import episode, make
 from hone.harnesses.remembering import Remembering, RememberingParams
 from hone.remembering.phrases import pairs, plain_options
 
 SIZES = {"variables": 4, "values": 2, "questions": 3, "required": 1, "periods": 3, "changes": 2, "options": 2}
-PAID = {"written": 1.0, "lost": 1.0, "answered": 0.5}
+PAID: dict[str, Any] = {"written": 1.0, "lost": 1.0, "answered": 0.5}
 Policy = Callable[[Asked], str]
 
 
@@ -92,7 +93,8 @@ def test_upper_bounds_are_asked_without_the_memory() -> None:
 
 def test_writes_are_paid_for_what_is_known_and_lose_what_is_lost() -> None:
     good = played(reader, memory="awi", flush=2, keep=0, **PAID)
-    exposed = sum(len(period.changes) for period in good.episode.world.life.periods)  # type: ignore[attr-defined]
+    assert isinstance(good.episode, ChangingUserEpisode)
+    exposed = sum(len(period.changes) for period in good.episode.world.life.periods)
     assert sum(rules(good, "written")) == exposed
     assert sum(rules(good, "lost")) == 0
     assert rules(good, "answered") == [0.5] * 12
