@@ -34,7 +34,8 @@ def run(variant: str, seed: int) -> Outcome:
     agent = next(one for one in AGENTS if one == variant)
     found = scores(agent, seed)
     score, words, passed = (fmean(column) for column in zip(*found.values(), strict=True))
-    by_family = {family: fmean(one[0] for (name, _), one in found.items() if name == family) for family in FAMILIES}
+    by_family: dict[str, float] = {
+        family: fmean(one[0] for (name, _), one in found.items() if name == family) for family in FAMILIES}
     return Outcome({"score": score, "transcript": words, "passed": passed, "in order": _in_order(seed), **by_family},
                    [one[0] for one in found.values()])
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from benchmarks.methods import desk
+from benchmarks.methods.experiment import Figures
 from benchmarks.methods.local_play import LocalPlay
 from hone.environments.desk.agents import AGENTS
 from hone.environments.desk.episode import DeskEpisode
@@ -15,7 +16,7 @@ from hone.environments.tools import tool_call
 def test_the_grade_ranks_agents_and_the_stub_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "TASKS", 1)
     desk.scores.cache_clear()
-    means = {agent: desk.run(agent, 50).figures for agent in AGENTS}
+    means: dict[str, Figures] = {agent: desk.run(agent, 50).figures for agent in AGENTS}
     desk.scores.cache_clear()
     assert [expected.holds(means) for expected in desk.DESK.expects] == [True, True, True]
     assert means["perfect"]["score"] == 100

@@ -9,7 +9,7 @@ from hone.environments.contract import EpisodeFailed, EpisodeOver, Message, Obse
 from hone.environments.desk import times
 from hone.environments.desk.grading import FAILURES, DeskGrade, Transcript, grade
 from hone.environments.desk.people_tools import tools
-from hone.environments.desk.snapshots import Difference, Snapshot, difference, normal
+from hone.environments.desk.snapshots import Snapshot, described, normal
 from hone.environments.desk.store import DeskStore
 from hone.environments.desk.task import SHARES, DeskTask
 from hone.environments.hashing import digest
@@ -19,6 +19,8 @@ DECIDE = "Decide from the available information."
 """The answer to a question of the agent, once in an episode."""
 _LONGEST = 12_000
 """Characters of a tool's result that are shown."""
+_LONGEST_ANSWER = 4_000
+"""Characters of the answer that the grade reads, and that are stored for the next grade."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class DeskEpisode:
 
     def transcript(self) -> Transcript:
         """Return what the grade reads of the conversation."""
-        return Transcript(self._work.answer, self._work.calls, self._work.errors)
+        answer = None if self._work.answer is None else self._work.answer[:_LONGEST_ANSWER]
+        return Transcript(answer, self._work.calls, self._work.errors)
 
     def snapshots(self) -> tuple[Snapshot, Snapshot]:
         """Return the normal forms of the first state and of the present one."""
@@ -132,11 +135,9 @@ class DeskEpisode:
         found = self._grade(after)
         return {
             "family": task.family, "difficulties": [*task.difficulties], "verifier": task.verifier_hash,
-            "before": digest(self._before), "after": digest(after), "difference": _described(difference(
-                self._before, after)),
-            "grade": found.described(), "calls": self._work.calls, "errors": self._work.errors,
-            "answered": self._work.answer is not None, "components": components(found, self.transcript()),
-            "verified": found.score / 100}
+            "before": digest(self._before), "after": digest(after), "difference": described(self._before, after),
+            "grade": found.described(), "transcript": asdict(self.transcript()),
+            "components": components(found, self.transcript()), "verified": found.score / 100}
 
 
 def opening(task: DeskTask) -> list[Message]:
@@ -159,8 +160,3 @@ def components(found: DeskGrade, transcript: Transcript) -> dict[str, float]:
         **{kind: sum(one.status == "pass" for one in of) / len(of) for kind, of in kinds.items() if of},
         **{f"check.{one.id}": float(one.status == "pass") for one in found.checks if one.status != "cannot_decide"},
         **{f"failure.{name.replace(' ', '_')}": float(failed.count(name)) for name in FAILURES}}
-
-
-def _described(changes: Difference) -> dict[str, Any]:
-    return {"added": [list(one) for one in changes.added], "removed": [list(one) for one in changes.removed],
-            "changed": [asdict(one) for one in changes.changed]}

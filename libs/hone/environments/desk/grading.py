@@ -6,7 +6,7 @@ holds before anything was done passes only beside a core check, so that doing no
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -26,8 +26,9 @@ from hone.environments.desk.conditions import (
     holds,
     matching,
 )
-from hone.environments.desk.snapshots import TIMES, Difference, Snapshot, difference
+from hone.environments.desk.snapshots import TIMES, Difference, Snapshot, applied, difference, normal
 from hone.environments.desk.task import DeskCheck, DeskTask
+from hone.environments.hashing import digest
 
 PENALTY = 10.0
 """Points for each changed object that is not allowed, lambda_c."""
@@ -105,6 +106,20 @@ def grade(task: DeskTask, before: Snapshot, after: Snapshot, transcript: Transcr
     """Return the grade of the end state that fits best."""
     count = max(len(one.conditions) for one in task.checks)
     return max((_graded(task, before, after, transcript, place) for place in range(count)), key=lambda one: one.score)
+
+
+def regraded(task: DeskTask, item: Mapping[str, Any]) -> DeskGrade:
+    """Return the grade of a stored item without playing its sample again.
+
+    Raises ValueError where the item is of another state than the task's, or was changed since.
+    """
+    before = normal(task.state)
+    if digest(before) != item["before"]:
+        raise ValueError(f"before: found {digest(before)}, expected {item['before']}")
+    after = applied(before, item["difference"])
+    if digest(after) != item["after"]:
+        raise ValueError(f"after: found {digest(after)}, expected {item['after']}")
+    return grade(task, before, after, Transcript(**item["transcript"]))
 
 
 def _graded(

@@ -74,6 +74,27 @@ def difference(before: Snapshot, after: Snapshot) -> Difference:
         for one in _changed(tool, key, before[tool][key], after[tool][key])))
 
 
+def described(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Return a difference as JSON, with the added objects whole, so that `applied` makes the second snapshot of it."""
+    found = difference(before, after)
+    return {"added": [[tool, key, after[tool][key]] for tool, key in found.added],
+            "removed": [[tool, key] for tool, key in found.removed],
+            "changed": [[one.tool, one.object, one.field, one.before, one.after] for one in found.changed]}
+
+
+def applied(before: Snapshot, change: Mapping[str, Any]) -> Snapshot:
+    """Return the snapshot after a described difference. Raises KeyError where it is not of this snapshot."""
+    objects = {tool: {key: dict(fields) for key, fields in of.items()} for tool, of in before.items()}
+    for tool, key in change["removed"]:
+        del objects[tool][key]
+    for tool, key, name, _, value in change["changed"]:
+        objects[tool][key][name] = value
+    for tool, key, fields in change["added"]:
+        objects[tool][key] = fields
+    return {tool: {key: {name: value for name, value in fields.items() if value is not None}
+                   for key, fields in sorted(of.items())} for tool, of in objects.items()}
+
+
 def natural_key(tool: str, fields: Mapping[str, Any]) -> str:
     """Return the key of an object in its normal form that the desk gave its id."""
     parts = [fields.get(name, "") for name in NATURAL_KEYS[tool]]

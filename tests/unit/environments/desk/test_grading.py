@@ -1,5 +1,7 @@
 """Grades: the score, what counts against it, alternatives, and why a check failed."""
 
+import json
+
 import pytest
 
 from hone.environments.contract import EpisodeFailed
@@ -8,9 +10,9 @@ from hone.environments.desk.agents import AGENTS, actions, worked
 from hone.environments.desk.benchmark import standard_error
 from hone.environments.desk.conditions import Allowed, Count, Every, OnlyAllowed, Value, forbidden, holds
 from hone.environments.desk.generation import FAMILIES, Family, task
-from hone.environments.desk.grading import Transcript, grade, score
+from hone.environments.desk.grading import Transcript, grade, regraded, score
 from hone.environments.desk.scenery import call
-from hone.environments.desk.snapshots import normal
+from hone.environments.desk.snapshots import described, normal
 from hone.environments.desk.task import DeskTask
 
 
@@ -114,3 +116,24 @@ def test_texts_are_found_as_whole_words_and_values_in_their_normal_form() -> Non
         assert holds(Count(tool="notes", contains={"text": (part,)}), {}, after) == found
     moved = Value(tool="calendar", object="E1", field="start", equals="2026-01-31T09:00:00+01:00")
     assert holds(Every(of=(moved, Count(tool="notes", most=1))), {}, after)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_stored_item_is_graded_again_without_its_sample(family: Family) -> None:
+    one = task(family, 6)
+    for given in ([*one.scripts.perfect, "Done."], [*one.scripts.wrong_object, "Done."], ["Done."]):
+        done = episode.DeskEpisode(one, 20)
+        done.reset()
+        item = json.loads(json.dumps([done.step(action) for action in given][-1].observation.item))
+        assert regraded(one, item) == done.grade()
+        assert item["difference"] == json.loads(json.dumps(described(*done.snapshots())))
+        with pytest.raises(ValueError, match="before: found"):
+            regraded(task(family, 7), item)
+        item["difference"]["added"].append(["notes", "N99", {"title": "x"}])
+        with pytest.raises(ValueError, match="after: found"):
+            regraded(one, item)
+
+
+def test_one_core_check_is_enough_for_what_held_before() -> None:
+    one = _reschedule()
+    assert worked(one, [one.scripts.perfect[1], "Done."]).grade().score == 60

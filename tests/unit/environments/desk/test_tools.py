@@ -111,7 +111,7 @@ def test_contacts_are_merged_and_notes_replaced(store: DeskStore) -> None:
 def test_an_episode_has_what_is_needed_to_grade_it_again() -> None:
     one = DeskEpisode(task("merge", 1), 9)
     seen = one.reset()
-    assert (seen.item["verified"], seen.item["answered"]) == (0.0, False)
+    assert (seen.item["verified"], seen.item["transcript"]["answer"]) == (0.0, None)
     assert seen.item["components"]["tool_error_rate"] == 0.0
     one.step(call("read_note", note="N99"))
     for action in one.solution()[:-1]:
@@ -119,10 +119,10 @@ def test_an_episode_has_what_is_needed_to_grade_it_again() -> None:
     assert taken.observation.item["components"]["tool_error_rate"] == pytest.approx(1 / 3)
     end = one.step("Done.")
     item = json.loads(json.dumps(end.observation.item))
-    assert (end.done, item["verified"], item["grade"]["score"], item["answered"]) == (True, 1.0, 100.0, True)
+    assert (end.done, item["verified"], item["grade"]["score"]) == (True, 1.0, 100.0)
+    assert item["transcript"] == {"answer": "Done.", "calls": 3, "errors": 1}
     assert item["components"]["first_pass"] == item["components"]["check.phone"] == item["components"]["core"] == 1.0
     assert item["difference"]["removed"] == [["contacts", "C2"]]
-    assert item["before"] != item["after"]
     with pytest.raises(EpisodeOver):
         one.step("Done.")
 
