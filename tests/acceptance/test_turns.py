@@ -62,6 +62,13 @@ MAPPED: dict[str, Any] = {
     "algorithm": {"preset": "grpo", "advantage": {"name": "step_pooled"}}, "sampling": {"max_tokens": 4}, "eval": None,
     "batch": {"prompts": 2, "samples": 4},
     "stages": [{"name": "imitate", "until": 1, "task": {"dataset": "maps"}, "algorithm": "sft"}]}
+REMEMBERED: dict[str, Any] = {
+    "task": {"environment": "changing_user", "params": {"words": "plain", "life": {
+        "variables": 2, "values": 2, "questions": 1, "required": 1, "periods": 1, "changes": 1, "rounds": 1}}},
+    "harness": {"name": "remembering", "params": {
+        "flush": 2, "keep": 0, "written": 1.0, "lost": 1.0, "known_text": "{known}", "write_text": "{messages}"}},
+    "algorithm": {"preset": "grpo", "advantage": {"name": "step_pooled"}}, "sampling": {"max_tokens": 4},
+    "batch": {"prompts": 2, "samples": 4}, "eval": {"prompts": 4, "every": 1000}}
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +298,7 @@ def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene,
     task = {"environment": "textworld", "params": {"turns": 3, "games": 40, "show_commands": False}}
     harness = {"name": "chat", "params": {"max_context": 480}}
     mapped = scene.client.create_run(databases.spec("mapped", 2, **MAPPED))
+    remembered = scene.client.create_run(databases.spec("remembered", 2, **REMEMBERED))
     run = scene.client.create_run(databases.spec(
         "world", 3, task=task, harness=harness, sampling={"max_tokens": 8}, eval=None,
         batch={"prompts": 4, "samples": 4}, algorithm="rloo"))
@@ -302,6 +310,20 @@ def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene,
     assert all(step["admissible"] for one in whole for step in one.steps)
     assert {one.status for one in whole} == {"ok"}
     check_mapped(scene, mapped)
+    check_remembered(scene, remembered)
+
+
+def check_remembered(scene: Scene, run: Run) -> None:
+    """Check that a life was lived: calls of all kinds, paid writes, and the figures of the evaluation."""
+    assert scene.finished(run.id).state == "succeeded"
+    row = scene.client.trajectories(run.id, limit=1, step=2).data[0]
+    one = scene.client.trajectory(run.id, row.group_id, row.index)
+    assert (one.ended, {call["kind"] for call in one.calls}) == ("done", {"reply", "write", "probe", "diagnose"})
+    writes = [call for call in one.calls if call["kind"] == "write"]
+    assert all({"written", "lost"} & {*call["rules"]} and "changed" in call["notes"]["write"] for call in writes)
+    series = scene.client.metrics(run.id).series
+    rates = [dict(series[f"eval/sampled/{name}"])[2] for name in ("accuracy", "write", "read", "utilization")]
+    assert sum(rates) == pytest.approx(1.0)
 
 
 def check_mapped(scene: Scene, run: Run) -> None:
