@@ -21,6 +21,7 @@ class DeskParams(EnvironmentParams):
     distractors: int = Field(4, ge=0, le=20, description="So many files, mails, events and notes no task is about.")
     shift_days: Annotated[int, Field(ge=-3650, le=3650)] = Field(0, description="Days by which all dates are moved.")
     rename: int = Field(0, ge=0, le=1000, description="Other numbers give other names of people and companies.")
+    locked: bool = Field(False, description="Family clean: one of the temporary files may not be changed, and stays.")
     turns: int = Field(40, ge=1, le=1000, description="Most calls and answers of an episode.")
 
 
@@ -49,7 +50,7 @@ class Desk:
 
 
 def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
-    variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors)
+    variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked)
     if item is None:
         return task(params.families[splitmix(seed) % len(params.families)], seed, variant)
     family, number = next((one for one in FAMILIES if one == item.get("family")), None), item.get("seed")

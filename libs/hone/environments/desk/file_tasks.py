@@ -77,6 +77,8 @@ def clean(scene: DeskScene) -> DeskTask:
             scene.file("/downloads/README.txt", "Files whose first line is KEEP stay, whatever they are called.")]
     if scene.variant.conflict:
         kept.append(scene.file("/downloads/backup.tmp", "KEEP\nkeys of the safe"))
+    if scene.variant.locked:
+        kept.append(scene.file("/downloads/session.tmp", "in use", locked=True))
     deletes = [call("delete_file", path=path) for path in rubbish]
     checks = (*(DeskCheck(f"gone_{place + 1}", "The file is deleted.", "core", (Absent(tool="files", object=path),))
                 for place, path in enumerate(rubbish)),

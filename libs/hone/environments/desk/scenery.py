@@ -44,6 +44,7 @@ class Variant:
     rename: int = 0  # other names of people and companies
     conflict: bool = True  # a second source says something else
     distractors: int = 4  # things of each kind that no task is about
+    locked: bool = False  # a file that the user wants changed may not be
 
 
 @dataclass

@@ -12,7 +12,7 @@ from hone.environments.desk.conditions import Count
 from hone.environments.desk.gates import DeskDraft, gates
 from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.grading import DeskGrade, Transcript, grade
-from hone.environments.desk.scenery import Variant
+from hone.environments.desk.scenery import Variant, call
 from hone.environments.desk.snapshots import Snapshot
 from hone.environments.desk.task import DeskTask
 from hone.environments.desk.validation import Aspect, Opinion, ScriptedValidator, total, validated
@@ -51,6 +51,13 @@ def test_tasks_pass_the_gates_and_the_scripted_validator(family: Family) -> None
         draft = DeskDraft(lambda: task(family, 0, Variant(conflict=conflict)))  # noqa: B023
         found = validated(draft, ScriptedValidator())
         assert found.accepted, found.repair
+
+
+def test_a_file_without_permission_stays_and_costs_nothing() -> None:
+    one = task("clean", 1, Variant(locked=True))
+    done = worked(one, [call("delete_file", path="/downloads/session.tmp"), *one.scripts.perfect, "Done."])
+    assert (done.grade().score, done.transcript().errors) == (100, 1)
+    assert [graded(agent, one).score for agent in AGENTS] == [graded(agent, task("clean", 1)).score for agent in AGENTS]
 
 
 def _refused(draft: DeskDraft, clock: Callable[[], float] = lambda: 0.0) -> list[str]:
