@@ -40,7 +40,7 @@ TOPICS = (
 MOST_QUESTIONS = len(TOPICS)
 
 NAMES = ("Ada Berg", "Luca Moretti", "Mei Ito", "Omar Haddad", "Ingrid Dahl", "Noah Weiss", "Priya Nair", "Ana Sousa")
-EDUCATIONS = ("school", "an apprenticeship", "a bachelor's degree", "a doctorate")
+EDUCATIONS = ("a school certificate", "an apprenticeship", "a bachelor's degree", "a doctorate")
 HOBBIES = ("chess", "pottery", "birdwatching", "baking", "photography", "sailing")
 
 
