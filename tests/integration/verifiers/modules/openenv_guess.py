@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 
 import uvicorn
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
@@ -33,8 +32,6 @@ class Guessing(Environment):
         self._steps += 1
         if action.text == "DIE":
             os._exit(1)
-        if action.text == "HANG":
-            time.sleep(30)
         if action.text == "RAISE":
             raise RuntimeError("the environment's own defect")
         guess = int(action.text)
