@@ -199,14 +199,15 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self._waiting.later(session.close)
 
     async def FitAudience(
-            self, request: simulation_pb2.FitAudienceRequest, context: Any) -> simulation_pb2.AudienceFit:
+            self, request: simulation_pb2.FitAudienceRequest, context: Any) -> simulation_pb2.FitAudienceResponse:
         """Ask for a simulator of users, made of logged behaviour."""
-        return await self._with_database().fit(request, context)
+        return simulation_pb2.FitAudienceResponse(fit=await self._with_database().fit(request, context))
 
     async def ReadAudienceFit(
-            self, request: simulation_pb2.ReadAudienceFitRequest, context: Any) -> simulation_pb2.AudienceFit:
+            self, request: simulation_pb2.ReadAudienceFitRequest, context: Any,
+    ) -> simulation_pb2.ReadAudienceFitResponse:
         """Return how far a fit is, and what it found."""
-        return await self._with_database().read(request)
+        return simulation_pb2.ReadAudienceFitResponse(fit=await self._with_database().read(request))
 
     async def SimulateAudience(
             self, request: simulation_pb2.SimulateAudienceRequest, context: Any,
@@ -221,9 +222,10 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         return await self._with_database().evaluate(request)
 
     async def CalibrateAudience(
-            self, request: simulation_pb2.CalibrateAudienceRequest, context: Any) -> simulation_pb2.AudienceFit:
+            self, request: simulation_pb2.CalibrateAudienceRequest, context: Any,
+    ) -> simulation_pb2.CalibrateAudienceResponse:
         """Weigh the reasoner and the fitted model anew."""
-        return await self._with_database().calibrate(request)
+        return simulation_pb2.CalibrateAudienceResponse(fit=await self._with_database().calibrate(request))
 
     def _with_database(self) -> Audiences:
         if self.audiences is None:

@@ -381,6 +381,24 @@ class ReadAudienceFitRequest(_message.Message):
     fit_id: str
     def __init__(self, tenant_id: _Optional[str] = ..., fit_id: _Optional[str] = ...) -> None: ...
 
+class FitAudienceResponse(_message.Message):
+    __slots__ = ("fit",)
+    FIT_FIELD_NUMBER: _ClassVar[int]
+    fit: AudienceFit
+    def __init__(self, fit: _Optional[_Union[AudienceFit, _Mapping]] = ...) -> None: ...
+
+class ReadAudienceFitResponse(_message.Message):
+    __slots__ = ("fit",)
+    FIT_FIELD_NUMBER: _ClassVar[int]
+    fit: AudienceFit
+    def __init__(self, fit: _Optional[_Union[AudienceFit, _Mapping]] = ...) -> None: ...
+
+class CalibrateAudienceResponse(_message.Message):
+    __slots__ = ("fit",)
+    FIT_FIELD_NUMBER: _ClassVar[int]
+    fit: AudienceFit
+    def __init__(self, fit: _Optional[_Union[AudienceFit, _Mapping]] = ...) -> None: ...
+
 class AudienceFit(_message.Message):
     __slots__ = ("fit_id", "state", "reason", "report_json")
     FIT_ID_FIELD_NUMBER: _ClassVar[int]

@@ -107,12 +107,12 @@ class SimulationServiceStub:
         self.FitAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/FitAudience',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
-                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.FitAudienceResponse.FromString,
                 _registered_method=True)
         self.ReadAudienceFit = channel.unary_unary(
                 '/hone.v1.SimulationService/ReadAudienceFit',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.SerializeToString,
-                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitResponse.FromString,
                 _registered_method=True)
         self.SimulateAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/SimulateAudience',
@@ -127,7 +127,7 @@ class SimulationServiceStub:
         self.CalibrateAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/CalibrateAudience',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.SerializeToString,
-                response_deserializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceResponse.FromString,
                 _registered_method=True)
 
 
@@ -343,12 +343,12 @@ def add_SimulationServiceServicer_to_server(servicer, server):
             'FitAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.FitAudience,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.FromString,
-                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.FitAudienceResponse.SerializeToString,
             ),
             'ReadAudienceFit': grpc.unary_unary_rpc_method_handler(
                     servicer.ReadAudienceFit,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.FromString,
-                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.ReadAudienceFitResponse.SerializeToString,
             ),
             'SimulateAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.SimulateAudience,
@@ -363,7 +363,7 @@ def add_SimulationServiceServicer_to_server(servicer, server):
             'CalibrateAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.CalibrateAudience,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.FromString,
-                    response_serializer=hone_dot_v1_dot_simulation__pb2.AudienceFit.SerializeToString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.CalibrateAudienceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -770,7 +770,7 @@ class SimulationService:
             target,
             '/hone.v1.SimulationService/FitAudience',
             hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
-            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+            hone_dot_v1_dot_simulation__pb2.FitAudienceResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -797,7 +797,7 @@ class SimulationService:
             target,
             '/hone.v1.SimulationService/ReadAudienceFit',
             hone_dot_v1_dot_simulation__pb2.ReadAudienceFitRequest.SerializeToString,
-            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+            hone_dot_v1_dot_simulation__pb2.ReadAudienceFitResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -878,7 +878,7 @@ class SimulationService:
             target,
             '/hone.v1.SimulationService/CalibrateAudience',
             hone_dot_v1_dot_simulation__pb2.CalibrateAudienceRequest.SerializeToString,
-            hone_dot_v1_dot_simulation__pb2.AudienceFit.FromString,
+            hone_dot_v1_dot_simulation__pb2.CalibrateAudienceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,15 +59,15 @@ class SimulationServiceStub:
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
-    FitAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]
+    FitAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.FitAudienceResponse]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
-    ReadAudienceFit: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]
+    ReadAudienceFit: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.ReadAudienceFitResponse]
     """How far a fit is, and what it found."""
     SimulateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SimulateAudienceRequest, _simulation_pb2.SimulateAudienceResponse]
     """How users of a segment react to a merchant's strategy."""
     EvaluateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.EvaluateAudienceRequest, _simulation_pb2.EvaluateAudienceResponse]
     """How far simulated rates are from measured ones."""
-    CalibrateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.AudienceFit]
+    CalibrateAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.CalibrateAudienceResponse]
     """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 @_typing.type_check_only
@@ -101,15 +101,15 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
-    FitAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    FitAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.FitAudienceResponse]  # type: ignore[assignment]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
-    ReadAudienceFit: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    ReadAudienceFit: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.ReadAudienceFitResponse]  # type: ignore[assignment]
     """How far a fit is, and what it found."""
     SimulateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SimulateAudienceRequest, _simulation_pb2.SimulateAudienceResponse]  # type: ignore[assignment]
     """How users of a segment react to a merchant's strategy."""
     EvaluateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.EvaluateAudienceRequest, _simulation_pb2.EvaluateAudienceResponse]  # type: ignore[assignment]
     """How far simulated rates are from measured ones."""
-    CalibrateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.AudienceFit]  # type: ignore[assignment]
+    CalibrateAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CalibrateAudienceRequest, _simulation_pb2.CalibrateAudienceResponse]  # type: ignore[assignment]
     """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -230,7 +230,7 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _simulation_pb2.FitAudienceRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+    ) -> _typing.Union[_simulation_pb2.FitAudienceResponse, _abc.Awaitable[_simulation_pb2.FitAudienceResponse]]:
         """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
 
     @_abc_1.abstractmethod
@@ -238,7 +238,7 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _simulation_pb2.ReadAudienceFitRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+    ) -> _typing.Union[_simulation_pb2.ReadAudienceFitResponse, _abc.Awaitable[_simulation_pb2.ReadAudienceFitResponse]]:
         """How far a fit is, and what it found."""
 
     @_abc_1.abstractmethod
@@ -262,7 +262,7 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _simulation_pb2.CalibrateAudienceRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_simulation_pb2.AudienceFit, _abc.Awaitable[_simulation_pb2.AudienceFit]]:
+    ) -> _typing.Union[_simulation_pb2.CalibrateAudienceResponse, _abc.Awaitable[_simulation_pb2.CalibrateAudienceResponse]]:
         """Weighs the reasoner and the fitted model anew, by what is stored: no model is asked."""
 
 def add_SimulationServiceServicer_to_server(servicer: SimulationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -62,13 +62,14 @@ def ask(simulation: Any, run: Run, dataset: str, reasoner: Any = None, **params:
     """Ask for a fit, and return it when it has ended."""
     asked = simulation.FitAudience(FitAudienceRequest(
         tenant_id=run.tenant_id, dataset=dataset, params_json=json.dumps(logs.PARAMS | params),
-        reasoner_json=json.dumps(reasoner) if reasoner else ""))
+        reasoner_json=json.dumps(reasoner) if reasoner else "")).fit
     deadline = time.monotonic() + 90
     while asked.state not in ("done", "failed"):
         assert time.monotonic() < deadline, asked
         time.sleep(0.2)
-        asked = simulation.ReadAudienceFit(ReadAudienceFitRequest(tenant_id=run.tenant_id, fit_id=asked.fit_id))
-    return asked
+        asked = simulation.ReadAudienceFit(
+            ReadAudienceFitRequest(tenant_id=run.tenant_id, fit_id=asked.fit_id)).fit
+    return asked  # type: ignore[no-any-return]
 
 
 def group(discount: Any = 0.1, segment: Any = (), merchant: Any = None, **strategy: Any) -> AudienceGroup:
@@ -82,7 +83,7 @@ def simulate(simulation: Any, run: Run, fit: str, about: AudienceGroup) -> Any:
 
 
 def test_a_fit_reports_what_it_found_and_stores_it(simulation: Any, run: Run, fit: str) -> None:
-    read = simulation.ReadAudienceFit(ReadAudienceFitRequest(tenant_id=run.tenant_id, fit_id=fit))
+    read = simulation.ReadAudienceFit(ReadAudienceFitRequest(tenant_id=run.tenant_id, fit_id=fit)).fit
     report = json.loads(read.report_json)
     assert (report["steps"], report["training_merchants"], report["calibration_merchants"]) == (["order"], 12, 4)
     assert report["calibration_groups"] == 4
@@ -128,7 +129,7 @@ def test_an_evaluation_counts_errors_and_directions(simulation: Any, run: Run, f
 def test_weights_are_calibrated_anew_without_the_reasoner(simulation: Any, run: Run, fit: str) -> None:
     asked = run.all("SELECT count(*) AS n FROM audience_groups WHERE fit_id = %s", fit)
     found = json.loads(simulation.CalibrateAudience(CalibrateAudienceRequest(
-        tenant_id=run.tenant_id, fit_id=fit, shrinkage=1e12)).report_json)
+        tenant_id=run.tenant_id, fit_id=fit, shrinkage=1e12)).fit.report_json)
     assert all(own == pytest.approx(found["weights"]) for own in found["strata"].values())
     assert run.all("SELECT count(*) AS n FROM audience_groups WHERE fit_id = %s", fit) == asked
 
