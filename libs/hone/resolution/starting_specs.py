@@ -28,6 +28,8 @@ _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
 
 _PARAMS: dict[str, Fields] = {
     "sort_digits": {"digits": 5}, "reasoning_gym": {"task": "leg_counting"}, "sort_turns": {"digits": 4},
+    "package": {"package": "my-package"}, "openenv": {"world": "my-world"}, "mcp": {"world": "my-tools"},
+    "verifiers": {"world": "my-world"},
 }
 """Environment -> parameters that a first run may have."""
 
@@ -92,7 +94,7 @@ def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     chosen = environment or fitting
     given = {**_PARAMS.get(chosen, {}), **(params if chosen == fitting else {})}
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}
-    if chosen == "verification":
+    if chosen in ("verification", "mcp"):
         task["dataset"] = DATASET
     if preset not in _PARTS and preset not in _CALLS:
         return {"task": task}

@@ -86,12 +86,13 @@ def test_a_direction_holds_where_its_interval_excludes_0(differences: list[float
 
 
 METHOD = {"algorithm", "roles", "contexts", "harness", "grader"}
-"""Fields that may be a part of the method."""
+"""Fields that may be a part of the method, and so may the noise of the task."""
 
 
 def trained(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the batch of a step, with the number of answers that it trains."""
-    return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * trained_calls(spec)}}
+    """Return the batch of a step, with the number of answers that it trains, and the task without its noise."""
+    task = {key: value for key, value in spec["task"].items() if key != "noise"}
+    return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * trained_calls(spec)}, "task": task}
 
 
 @pytest.mark.parametrize("name", COMPARISONS)

@@ -43,7 +43,7 @@ def test_a_dataset_comes_with_a_grader() -> None:
 
 @pytest.mark.parametrize(("given", "expected"), [
     ({"preset": "grop"}, "did you mean grpo"), ({"preset": "memocr"}, "a preset that runs; needs: a harness"),
-    ({"preset": "grpo", "environment": "sort"}, "one of dataset"),
+    ({"preset": "grpo", "environment": "sort"}, "one of changing_user, dataset"),
 ])
 def test_what_cannot_be_begun_is_refused(given: dict[str, str], expected: str) -> None:
     with pytest.raises(Invalid, match=expected):
