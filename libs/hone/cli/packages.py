@@ -61,7 +61,7 @@ def listed(limit: Limit = 50, json: Json = False) -> None:
     """List the packages that were added, each name with what it means now."""
     with connection.client() as client:
         found = islice(every(client.packages), limit)
-        rows(found, ("name", "version", "domain", "tasks", "tools", "digest", "created_at"), json)
+        rows(found, ("name", "version", "domain", "tasks", "digest", "created_at"), json)
 
 
 @app.command()
