@@ -14,6 +14,8 @@ from hone.process.memory import MemoryEnd
 
 _ADDRESS = re.compile(r"\b(?:ipv4|ipv6|unix|dns):\S+\s?")
 _ENDS = " ends and is started again: "
+_LONGEST_FIELD, _LONGEST_FOUND, _LONGEST_MESSAGE = 200, 200, 1500
+"""Characters. A status travels in HTTP headers, twice and encoded, and clients refuse more than 8 KiB of headers."""
 
 
 class RpcError(Exception):
@@ -28,7 +30,8 @@ class InvalidField(RpcError):
     code = grpc.StatusCode.INVALID_ARGUMENT
 
     def __init__(self, field: str, found: object, expected: str) -> None:
-        super().__init__(f"{field}: found {found!r}, expected {expected}")
+        named, seen = short(field, _LONGEST_FIELD), short(repr(found), _LONGEST_FOUND)
+        super().__init__(f"{named}: found {seen}, expected {expected}")
         self.field, self.found, self.expected = field, found, expected
 
     def named(self, roots: Mapping[str, str]) -> "InvalidField":
@@ -94,11 +97,18 @@ class MemoryOver(RpcError):
         super().__init__(f"{end.kind}{_ENDS}{end.why}")
 
 
+def short(text: str, most: int) -> str:
+    """Return a text, or its first `most` characters and how many it has."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
 def status(error: RpcError) -> status_pb2.Status:
     """Return the rich status of an error, with a BadRequest detail if the error names a field."""
-    rich = status_pb2.Status(code=error.code.value[0], message=str(error))
+    message = short(str(error), _LONGEST_MESSAGE)
+    rich = status_pb2.Status(code=error.code.value[0], message=message)
     if isinstance(error, InvalidField):
-        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=str(error))
+        violation = error_details_pb2.BadRequest.FieldViolation(
+            field=short(error.field, _LONGEST_FIELD), description=message)
         detail = Any()
         detail.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
         rich.details.append(detail)

@@ -2,9 +2,10 @@
 
 import re
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
 
 from hone.spec.parameters import Strict
 
@@ -125,17 +126,24 @@ class Profile(UserParams):
     lines: dict[Kind, Annotated[list[Text], Field(min_length=1)]] = Field(
         {}, description="What a scripted user says, by kind, instead of English.")
 
-    @model_validator(mode="after")
-    def _names_are_known(self) -> Self:
-        names = [fact.name for fact in self.knowledge]
+    @field_validator("knowledge")
+    @classmethod
+    def _can_be_said(cls, knowledge: list[Fact]) -> list[Fact]:
+        """Refuse facts that never come to be said by their own rules."""
+        names = [fact.name for fact in knowledge]
         if len(set(names)) != len(names):
             raise ValueError("names of facts that differ")
-        for fact in self.knowledge:
+        for fact in knowledge:
             if bool(fact.after) != (fact.reveal == "after"):
                 raise ValueError(f"names in `after` with `reveal: after` alone, at fact {fact.name}")
             if unknown := set(fact.after) - set(names) | {fact.name} & set(fact.after):
                 raise ValueError(f"names of other facts in `after` of {fact.name}, not {min(unknown)}")
-        return self
+        waiting = {fact.name: {*fact.after} for fact in knowledge}
+        try:
+            TopologicalSorter(waiting).prepare()
+        except CycleError as circle:
+            raise ValueError(f"facts that do not wait for each other, as {', '.join(circle.args[1])} do") from circle
+        return knowledge
 
     def fact(self, name: str) -> Fact:
         """Return the fact of a name."""
@@ -174,5 +182,7 @@ def profile(value: Any) -> Profile:
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(map(str, first["loc"])) or "profile"
+        if first["type"] == "missing":
+            raise WrongProfile(path, None, "a value") from error
         wanted = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         raise WrongProfile(path, first["input"], wanted) from error

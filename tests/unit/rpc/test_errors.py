@@ -18,3 +18,10 @@ def test_a_reason_names_no_address() -> None:
     assert "127.0.0.1" in said
     assert "127.0.0.1" not in errors.reason(failed.value)
     assert "refused" in errors.reason(failed.value)
+
+
+def test_a_status_of_any_input_fits_into_headers() -> None:
+    wrong = errors.InvalidField("a" * 9999, "ä" * 100_000, "less " * 9999)
+    assert str(wrong).startswith("a" * 200 + "… (9999 characters): found 'ä")
+    assert len(errors.status(wrong).SerializeToString()) < 4500
+    assert len(errors.status(errors.Refused("no " * 9999)).SerializeToString()) < 1600

@@ -19,6 +19,8 @@ from tests.unit.users.callers import CALLER, caller
     ({"knowledge": [{"name": "a", "value": "1", "after": ["b"]}]}, "with `reveal: after` alone, at fact a"),
     ({"knowledge": [{"name": "a", "value": "1", "reveal": "after", "after": ["b"]}]}, "other facts in `after` of a"),
     ({"knowledge": [{"name": "a", "value": "1", "reveal": "after", "after": ["a"]}]}, "other facts in `after` of a"),
+    ({"knowledge": [{"name": "a", "value": "1", "reveal": "after", "after": ["b"]},
+                    {"name": "b", "value": "2", "reveal": "after", "after": ["a"]}]}, "as a, b, a do"),
     ({"turns": 0}, "turns: found 0, expected greater than or equal to 1"), ({"hang_up": 1.5}, "hang_up: found 1.5"),
     ({"lines": {"bye": ["a"]}}, "lines.bye.[key]: found 'bye'"), ({"tempo": 1}, "tempo: found 1"),
 ])
