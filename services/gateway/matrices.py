@@ -24,13 +24,13 @@ ByTask = Mapping[str, float]
 
 
 def steps(spec: RunSpec) -> list[int]:
-    """Return the steps whose evaluations are rows: the base's, and the last one of each stage."""
-    return [0, *(stage.last for stage in stages(spec))]
+    """Return the steps whose evaluations are rows: the base's, and the last one of each stage that trains."""
+    return [0, *(stage.last for stage in _training(spec))]
 
 
 def make(run_id: str, spec: RunSpec, series: str, found: Sequence[Row]) -> Matrix:
     """Return the matrix of a run from its evaluations at these steps."""
-    held_out, of = sources.held_out(spec), stages(spec)
+    held_out, of = sources.held_out(spec), _training(spec)
     if spec.eval is None or not held_out:
         nothing = Estimate(value=None)
         return Matrix(run_id=run_id, series=series, samples=0, sources=[], rows=[], backward=nothing, forward=nothing,
@@ -42,6 +42,11 @@ def make(run_id: str, spec: RunSpec, series: str, found: Sequence[Row]) -> Matri
         sources=[_label(one) for one in held_out], rows=made.rows(),
         backward=made.estimate(transfer.backward(made.trained)), forward=made.estimate(transfer.forward(made.trained)),
         incomplete=bool(np.isnan(made.means).any()))
+
+
+def _training(spec: RunSpec) -> list[Stage]:
+    """Return the stages that train: none where a run evaluates its base alone."""
+    return [stage for stage in stages(spec) if stage.last >= stage.first]
 
 
 def _label(source: Source) -> str:

@@ -33,16 +33,12 @@ def grade(
 def spec(
     route: str, model: str, dataset: str, grader: Mapping[str, Any] | None, amounts: Amounts
 ) -> dict[str, Any]:
-    """Return the spec of a run that evaluates a model, with one step of two answers that changes next to nothing.
-
-    The step has a task of its own, because rows that are evaluated are held out from training.
-    """
+    """Return the spec of a run that evaluates a model and trains nothing, so that its task is never drawn."""
     prompts, samples, max_tokens = amounts
     source = {"name": "held-out", "dataset": dataset, **({} if grader is None else {"grader": dict(grader)})}
     return {"name": f"route-{route}", "model": {"base": model}, "task": {"environment": "sort_digits"},
-            "algorithm": "grpo", "steps": 1, "batch": {"prompts": 1, "samples": 2}, "optimizer": {"lr": 1e-12},
-            "sampling": {"max_tokens": max_tokens},
-            "eval": {"prompts": prompts, "samples": samples, "every": 1, "sources": [source]}}
+            "steps": 0, "sampling": {"max_tokens": max_tokens},
+            "eval": {"prompts": prompts, "samples": samples, "sources": [source]}}
 
 
 def show(found: RouteEvaluation) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from hone.algorithms import presets
 from hone.environments import ENVIRONMENTS
 from hone.harnesses import HARNESSES
-from hone.resolution import batches, judge_checks, shape, sources, stages, stop_texts
+from hone.resolution import batches, evaluation_only, judge_checks, shape, sources, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
 from hone.resolution.shape import covered
@@ -79,7 +79,7 @@ def read(raw: Fields) -> Reading:
     if not covered("stages", unread):
         of_run, _ = check(stages.rest(spec), unread)
         problems += [*of_run, *stages.problems(spec, [*problems, *of_run], unread)]
-        problems += judge_checks.problems(spec, unread)
+        problems += [*judge_checks.problems(spec, unread), *evaluation_only.problems(spec, unread)]
     return Reading(spec if problems else _resolved(spec), problems, unread)
 
 

@@ -301,7 +301,8 @@ class RunSpec(Strict):
     roles: RolesSpec = Field(default_factory=RolesSpec, description="Models beside the one to train.")
     contexts: ContextsSpec = Field(
         default_factory=ContextsSpec, description="Other prompts under which completions are scored.")
-    steps: Annotated[int, Field(ge=1, le=MOST, description="Training steps.")]
+    steps: Annotated[int, Field(
+        ge=0, le=MOST, description="Training steps; 0: the base is evaluated, and nothing is trained.")]
     stages: list[StageSpec] = Field(
         default_factory=list, max_length=256, description="Stages in order, such as a warm-up or a curriculum; steps "
         "after the last stage follow the run's own fields.")

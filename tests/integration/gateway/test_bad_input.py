@@ -49,7 +49,7 @@ def _problem(answer: httpx.Response, status: int) -> dict[str, Any]:
 SPECS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"stepz": 4}, [("stepz", "unknown key with value 4", "did you mean steps?")]),
     ({"steps": "ten"}, [("steps", '"ten"', "a valid integer")]),
-    ({"steps": 0, "seed": -1}, [("seed", "-1", "greater than or equal to 0"), ("steps", "0", "greater than")]),
+    ({"steps": -1, "seed": -1}, [("seed", "-1", "greater than or equal to 0"), ("steps", "-1", "greater than")]),
     ({"algorithm": "grpoo"}, [("algorithm.preset", '"grpoo"', "did you mean grpo?")]),
     ({"batch": {"prompts": 2, "samples": 1}}, [("batch.samples", "1", "at least 2")]),
     ({"algorithm": "sft"}, [

@@ -256,3 +256,11 @@ LIMIT = Limit("its budget of 5.00 EUR is used up", "a higher budget")
 ])
 def test_a_limit_that_is_reached_pauses_a_run(changes: dict[str, Any], action: Any) -> None:
     assert decided(spec(), at(1, **changes)) == action
+
+
+def test_a_run_without_steps_evaluates_its_base_and_ends() -> None:
+    run = spec(steps=0, eval={"prompts": 3})
+    assert decided(run, at(0)) == RequestEvaluation(0, "ver_0")
+    answered = {("eval", 0): GroupCount(total=3, ready=3)}
+    assert decided(run, at(0, counts=answered)) == RecordEvaluation(0)
+    assert decided(run, at(0, memory=Memory(frozenset({0}), 0, True))) == End("succeeded", None, "surplus")

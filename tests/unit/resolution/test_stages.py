@@ -102,3 +102,13 @@ def test_what_cannot_be_a_stage_is_refused(changes: dict[str, Any], field: str, 
     (problem,) = refused.value.problems
     assert (problem.field, problem.found) == (field, found)
     assert why in problem.expected
+
+
+@pytest.mark.parametrize(("changes", "field"), [
+    ({"eval": None}, "steps"), ({"stages": [{"until": 1}]}, "stages[0].until"),
+    ({"judge_check": {}, "grader": {"type": "judge", "judge": "j", "prompt": "{{ sample.output }}"}}, "judge_check")])
+def test_a_run_that_trains_nothing_has_something_to_evaluate(changes: dict[str, Any], field: str) -> None:
+    assert resolve({**BASE, "steps": 0}).steps == 0
+    with pytest.raises(Invalid) as refused:
+        resolve({**BASE, "steps": 0, **changes})
+    assert field in [problem.field for problem in refused.value.problems]
