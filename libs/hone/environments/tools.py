@@ -7,15 +7,23 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
 from hone.environments.contract import expectation
 
+CallFault = Literal["malformed", "unknown_tool", "wrong_arguments", "refused"]
+FAULTS: tuple[CallFault, ...] = get_args(CallFault)
+"""What is wrong with a call: it cannot be read, no tool has its name, its arguments are wrong, the tool refuses it."""
+
 
 class ToolError(ValueError):
     """A tool failed. The policy reads the message and may try again."""
+
+    def __init__(self, message: str, fault: CallFault = "refused") -> None:
+        super().__init__(message)
+        self.fault: CallFault = fault
 
 
 @dataclass(frozen=True)
@@ -81,13 +89,14 @@ def tool_call(action: str) -> ToolCall | None:
 def use(tools: Mapping[str, Tool], call: ToolCall) -> str:
     """Return a tool's answer. Raises ToolError for an unknown tool, wrong arguments, and an error of the tool."""
     if call.tool is None:
-        raise ToolError("this is no tool call that could be read")
+        raise ToolError("this is no tool call that could be read", "malformed")
     if call.tool not in tools:
-        raise ToolError(f"no tool {call.tool}; there are {', '.join(tools)}")
+        raise ToolError(f"no tool {call.tool}; there are {', '.join(tools)}", "unknown_tool")
     tool = tools[call.tool]
     try:
         arguments = tool.params.model_validate(call.arguments)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ToolError(f"{'.'.join(map(str, first['loc']))}: {expectation(first)}") from error
+        wrong = f"{'.'.join(map(str, first['loc']))}: {expectation(first)}"
+        raise ToolError(wrong, "wrong_arguments") from error
     return tool.call(arguments)

@@ -5,13 +5,14 @@ import math
 from hone.environments.contract import Row
 from hone.environments.desk.episode import opening
 from hone.environments.desk.generation import FAMILIES, task
+from hone.environments.desk.grading import FORMULAS
 from hone.environments.desk.task import DeskTask
 from hone.environments.hashing import digest
 
 SEEDS = range(900_001, 900_007)
 """Seeds of each family's tasks."""
-HASH = "a52aa1b062870b5260d999580fa6ba4ee2feb51fe32c436226a2e17fad9b05be"
-"""Of prompts, states and verification programs. Scores under another hash are of another benchmark."""
+HASH = "835b0f295acfc1c340d038f79e9c1deaddeaa0079ee7f72965124fc464c8c0a0"
+"""Of prompts, states, verification programs and formulas. Scores under another hash are of another benchmark."""
 
 
 def tasks() -> list[DeskTask]:
@@ -27,7 +28,7 @@ def rows() -> list[Row]:
 
 def fingerprint() -> str:
     """Return the hash of what the benchmark asks and how it verifies."""
-    return digest([[opening(one), one.state, one.verifier_hash] for one in tasks()])
+    return digest([FORMULAS, [[opening(one), one.state, one.verifier_hash] for one in tasks()]])
 
 
 def standard_error(passed: int, count: int) -> float:

@@ -1,7 +1,7 @@
 """One task of the desk being done. The answer without a call ends it, and the state that is left is graded."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from hone.environments.desk.snapshots import Snapshot, described, normal
 from hone.environments.desk.store import DeskStore
 from hone.environments.desk.task import SHARES, DeskTask
 from hone.environments.hashing import digest
-from hone.environments.tools import Tool, ToolError, tool_call, use
+from hone.environments.tools import FAULTS, Tool, ToolError, tool_call, use
 
 DECIDE = "Decide from the available information."
 """The answer to a question of the agent, once in an episode."""
@@ -30,6 +30,7 @@ class _Work:
     turns: int = 0
     calls: int = 0
     errors: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
     asked: bool = False
     answer: str | None = None
 
@@ -83,7 +84,7 @@ class DeskEpisode:
     def transcript(self) -> Transcript:
         """Return what the grade reads of the conversation."""
         answer = None if self._work.answer is None else self._work.answer[:_LONGEST_ANSWER]
-        return Transcript(answer, self._work.calls, self._work.errors)
+        return Transcript(answer, self._work.calls, self._work.errors, self._work.faults)
 
     def snapshots(self) -> tuple[Snapshot, Snapshot]:
         """Return the normal forms of the first state and of the present one."""
@@ -106,11 +107,14 @@ class DeskEpisode:
     def _used(self, action: str) -> Transition:
         call, before = tool_call(action), self._store.state
         assert call is not None
+        work = replace(self._work, calls=self._work.calls + 1)
         try:
             said, valid = use(self._tools, call), True
         except ToolError as error:
             said, valid = f"error: {error}", False
-        self._work = replace(self._work, calls=self._work.calls + 1, errors=self._work.errors + (not valid))
+            faults = {**work.faults, error.fault: work.faults.get(error.fault, 0) + 1}
+            work = replace(work, errors=work.errors + 1, faults=faults)
+        self._work = work
         seen = self._seen([{"role": "tool", "content": said[:_LONGEST] + "\n"}])
         return Transition(seen, self._over(), valid, effect=self._store.state != before)
 
@@ -157,6 +161,7 @@ def components(found: DeskGrade, transcript: Transcript) -> dict[str, float]:
         "undecided": float(sum(one.status == "cannot_decide" for one in found.checks)),
         "tool_calls": float(transcript.calls),
         "tool_error_rate": transcript.errors / transcript.calls if transcript.calls else 0.0,
-        **{kind: sum(one.status == "pass" for one in of) / len(of) for kind, of in kinds.items() if of},
-        **{f"check.{one.id}": float(one.status == "pass") for one in found.checks if one.status != "cannot_decide"},
+        **{f"fault.{name}": float(transcript.faults.get(name, 0)) for name in FAULTS},
+        **{kind: sum(one.counts for one in of) / len(of) for kind, of in kinds.items() if of},
+        **{f"check.{one.id}": float(one.counts) for one in found.checks if one.status != "cannot_decide"},
         **{f"failure.{name.replace(' ', '_')}": float(failed.count(name)) for name in FAILURES}}

@@ -2,12 +2,13 @@
 
 The score is 100 times the weight of the checks that pass over that of the checks that could be decided, less a penalty
 for each changed object that no task allows. These formulas are the spec's reconstruction. Hone's own: a check that
-holds before anything was done passes only beside a core check, so that doing nothing scores nothing.
+holds before anything was done is earned only beside all core checks, so that doing nothing scores nothing and doing a
+part of it is worth that part.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from hone.environments.desk.conditions import (
@@ -32,6 +33,8 @@ from hone.environments.hashing import digest
 
 PENALTY = 10.0
 """Points for each changed object that is not allowed, lambda_c."""
+FORMULAS = 2
+"""Number of the score's formulas: scores by other ones are not compared. 1: what held before needed one core check."""
 FIRST_PASS = 100.0
 """The score from which a task is passed, theta."""
 Status = Literal["pass", "fail", "cannot_decide"]
@@ -51,6 +54,7 @@ class Transcript:
     answer: str | None = None
     calls: int = 0
     errors: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)  # the errors by what is wrong with the call
 
     @property
     def claims(self) -> bool:
@@ -67,6 +71,12 @@ class Checked:
     weight: float
     status: Status
     failure: Failure | None = None
+    earned: bool = True  # False: it held before, and a core check does not pass
+
+    @property
+    def counts(self) -> bool:
+        """Whether the score has its weight."""
+        return self.status == "pass" and self.earned
 
 
 @dataclass(frozen=True)
@@ -128,15 +138,15 @@ def _graded(
     conditions = [one.conditions[alternative % len(one.conditions)] for one in task.checks]
     now = [_status(one, before, after, task) for one in conditions]
     vacuous = [_status(one, before, before, task) == "pass" for one in conditions]
-    done = any(one.kind == "core" and status == "pass" for one, status in zip(task.checks, now, strict=True))
+    done = not any(one.kind == "core" and status == "fail" for one, status in zip(task.checks, now, strict=True))
     changed = difference(before, after)
     checks = tuple(
-        _checked(check, condition, "fail" if status == "pass" and idle and not done else status,
+        _checked(check, condition, status, done or not idle,
                  _Evidence(before, after, changed, transcript, task.allowed))
         for check, condition, status, idle in zip(task.checks, conditions, now, vacuous, strict=True))
     collateral = tuple(forbidden(before, after, task.allowed))
     decided = [one for one in checks if one.status != "cannot_decide"]
-    points = score([one.weight for one in decided], [one.status == "pass" for one in decided], len(collateral))
+    points = score([one.weight for one in decided], [one.counts for one in decided], len(collateral))
     return DeskGrade(points, checks, collateral, alternative)
 
 
@@ -156,9 +166,9 @@ class _Evidence:
     allowed: tuple[Allowed, ...]
 
 
-def _checked(check: DeskCheck, condition: Condition, status: Status, seen: _Evidence) -> Checked:
+def _checked(check: DeskCheck, condition: Condition, status: Status, earned: bool, seen: _Evidence) -> Checked:
     failure = _failure(check, condition, seen) if status == "fail" else None
-    return Checked(check.id, check.kind, check.weight, status, failure)
+    return Checked(check.id, check.kind, check.weight, status, failure, earned)
 
 
 def _failure(check: DeskCheck, condition: Condition, seen: _Evidence) -> Failure:

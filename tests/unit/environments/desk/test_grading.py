@@ -134,6 +134,9 @@ def test_a_stored_item_is_graded_again_without_its_sample(family: Family) -> Non
             regraded(one, item)
 
 
-def test_one_core_check_is_enough_for_what_held_before() -> None:
+def test_what_held_before_is_earned_by_all_core_checks_together() -> None:
     one = _reschedule()
-    assert worked(one, [one.scripts.perfect[1], "Done."]).grade().score == 60
+    found = worked(one, [one.scripts.perfect[1], "Done."]).grade()
+    assert found.score == 32.5, "the confirmation, and that there is exactly one mail"
+    assert {check.id for check in found.checks if check.status == "pass" and not check.earned} == {
+        "same_meeting", "nothing_else"}

@@ -120,7 +120,7 @@ def test_an_episode_has_what_is_needed_to_grade_it_again() -> None:
     end = one.step("Done.")
     item = json.loads(json.dumps(end.observation.item))
     assert (end.done, item["verified"], item["grade"]["score"]) == (True, 1.0, 100.0)
-    assert item["transcript"] == {"answer": "Done.", "calls": 3, "errors": 1}
+    assert item["transcript"] == {"answer": "Done.", "calls": 3, "errors": 1, "faults": {"refused": 1}}
     assert item["components"]["first_pass"] == item["components"]["check.phone"] == item["components"]["core"] == 1.0
     assert item["difference"]["removed"] == [["contacts", "C2"]]
     with pytest.raises(EpisodeOver):
@@ -135,7 +135,7 @@ def test_a_question_is_answered_once_and_work_that_is_cut_short_counts() -> None
     one.step(one.solution()[0])
     last = one.step(one.solution()[1])
     assert last.done
-    assert one.verify() == pytest.approx(0.7)
+    assert one.verify() == pytest.approx(0.3), "two of four files"
     again = one.fork()
     again.reset()
     again.step("Really?")
