@@ -17,6 +17,7 @@ from hone.client import HoneError
 from hone.client.errors import Unauthenticated
 from services.console import layout
 from services.console.pages import (
+    audiences,
     audit,
     compare,
     curation,
@@ -72,6 +73,8 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/runs/{run_id}/matrix": ("Matrix", matrix.show),
     "/runs/{run_id}/noise": ("Noise", noise.show),
     "/packages": ("Packages", packages.show),
+    "/audiences": ("Audiences", audiences.show),
+    "/audiences/{fit_id}": ("Audience", audiences.show_one),
     "/runs/{run_id}/curation": ("Curation", curation.show),
     "/models": ("Models", models.show),
     "/models/{name:path}": ("Model", models.show_one),

@@ -16,7 +16,7 @@ PLACES = {
 }
 """Key after `g` -> title and path."""
 
-_INSIDE = {"/judges": "/graders", "/packages": "/datasets"}
+_INSIDE = {"/judges": "/graders", "/packages": "/datasets", "/audiences": "/datasets"}
 """Beginning of a path -> the place that it belongs to, where that has another path."""
 
 PRIMARY = "#4f7cff"

@@ -33,6 +33,14 @@ class Behaviour:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def fields(self) -> dict[str, list[float] | list[str]]:
+        """Features by name: the least, mean and largest value of numbers, and the words that words have."""
+        names, numbers = self.columns.names, self.columns.numbers
+        spans = {name: [float(part(self.encoded[:, names.index(name)])) for part in (np.min, np.mean, np.max)]
+                 for name in numbers}
+        return {**spans, **{name: list(known) for name, known in self.columns.levels.items()}}
+
     def of(self, chosen: NDArray[np.bool_]) -> "Behaviour":
         """Return the rows for which `chosen` [N] is true, with the same columns."""
         places: list[int] = np.flatnonzero(chosen).tolist()

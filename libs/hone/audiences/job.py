@@ -7,13 +7,14 @@ and the `groups` by which its fusion is calibrated, or the `problems` of the inp
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hone.audiences import stored
 from hone.audiences.behaviour import read
+from hone.audiences.models import Model
 from hone.audiences.simulator import Simulator
-from hone.audiences.training import FitParams, groups, parts, train
+from hone.audiences.training import FitParams, groups, parts, train, without_policies
 from hone.spec.problems import Invalid
 
 NICENESS = 10
@@ -31,21 +32,22 @@ def made(lines: Iterable[str | bytes]) -> dict[str, Any]:
 def _fitted(rows: list[dict[str, Any]], params: FitParams) -> dict[str, Any]:
     behaviour = read(rows)
     taught, kept = parts(behaviour, params)
-    simulator = train(taught, params)
+    simulator, plain = train(taught, params), without_policies(taught, params) if len(kept) else ()
     return {
-        "simulator": stored.as_json(simulator), "rows": len(behaviour),
+        "simulator": stored.as_json(simulator), "rows": len(behaviour), "fields": behaviour.fields,
         "merchants": [len(set(taught.merchants.tolist())), len(set(kept.merchants.tolist()))],
-        "groups": [_group(simulator, name, exposures, rates.tolist(), [
+        "groups": [_group(simulator, plain, name, exposures, rates.tolist(), [
             user for user, merchant in zip(kept.users, kept.merchants, strict=True) if merchant == name])
             for name, exposures, rates in groups(kept)] if len(kept) else []}
 
 
 def _group(
-    simulator: Simulator, name: str, exposures: list[Any], rates: list[float], users: list[str],
+    simulator: Simulator, plain: Sequence[Model], name: str, exposures: list[Any], rates: list[float], users: list[str],
 ) -> dict[str, Any]:
-    fitted = simulator.fitted(simulator.columns.encode(exposures)).mean(0)
+    encoded = simulator.columns.encode(exposures)
     return {"merchant": name, "stratum": simulator.stratum(exposures[0]["merchant"]), "rates": rates,
-            "fitted": fitted.tolist(), "rows": exposures, "users": users}
+            "fitted": simulator.fitted(encoded).mean(0).tolist(), "rows": exposures, "users": users,
+            "plain": [float(model.predict(encoded).mean()) for model in plain]}
 
 
 if __name__ == "__main__":

@@ -97,6 +97,16 @@ def train(behaviour: Behaviour, params: FitParams) -> Simulator:
     return Simulator(**{**vars(made), "models": models})
 
 
+def without_policies(behaviour: Behaviour, params: FitParams) -> tuple[Model, ...]:
+    """Return the fitted branch as it is without policies and evidence: a model of the features alone for each step.
+
+    It is what the policies are compared with.
+    """
+    kept = held_out(behaviour, params)
+    return tuple(fitting.fit(behaviour.encoded, outcome, kept, params.model, params.seed)
+                 for outcome in behaviour.outcomes.T)
+
+
 def groups(behaviour: Behaviour) -> list[tuple[str, list[Features], Floats]]:
     """Return the exposures and the rates [K] of each merchant, by its name."""
     return [(name, list(own.rows), own.outcomes.mean(0)) for name in sorted(set(behaviour.merchants.tolist()))

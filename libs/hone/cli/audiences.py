@@ -2,6 +2,7 @@
 
 import json as json_text
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +59,20 @@ def show(fit: Fit, json: Json = False) -> None:
         if not json:
             for policy in client.audience_policies(fit).data:
                 say(f"{policy.id}: {policy.text}")
+
+
+@app.command()
+def merchants(fit: Fit, json: Json = False) -> None:
+    """Compare measured and predicted rates of the merchants by which a fit was calibrated."""
+    with connection.client() as client:
+        steps, found = client.audience_fit(fit).report.get("steps", []), list(
+            every(partial(client.audience_merchants, fit)))
+    if json:
+        say(json_text.dumps([one.model_dump() for one in found]))
+        return
+    table(("merchant", "stratum", "users", "step", "measured", "fused", "reasoned", "fitted"), [
+        (one.merchant, one.stratum, str(one.users), step, cell(one.rates[place]), _rate(one.fused, place),
+         _rate(one.reasoned, place), cell(one.fitted[place])) for one in found for place, step in enumerate(steps)])
 
 
 @app.command()
@@ -120,7 +135,11 @@ def _show(found: AudienceFit, json: bool) -> None:
         return
     if found.state == "failed":
         say(f"the fit failed: {found.reason}")
-    table(("figure", ""), [(name, cell(value)) for name, value in found.report.items()])
+    report = {name: value for name, value in found.report.items() if name not in ("errors", "fields")}
+    table(("figure", ""), [(name, cell(value)) for name, value in report.items()])
+    if errors := found.report.get("errors"):
+        table(("error on merchants left out", "GSE %", "MAE"), [
+            (name.replace("_", " "), cell(one["gse"]), cell(one["mae"])) for name, one in errors.items()])
     say(f"{found.id} {found.state}")
 
 
@@ -138,6 +157,10 @@ def _show_reaction(found: AudienceReaction, json: bool) -> None:
 
 def _errors(name: str, found: AudienceErrors) -> tuple[str, ...]:
     return name, cell(found.gse), cell(found.mae), str(found.groups)
+
+
+def _rate(values: list[float] | None, place: int) -> str:
+    return cell(None if values is None else values[place])
 
 
 def _json(text: str, option: str, kind: type[Any]) -> Any:

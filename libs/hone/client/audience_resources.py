@@ -43,6 +43,22 @@ class MinedPolicies(Resource):
     data: list[MinedPolicy]
 
 
+class MeasuredMerchant(Resource):
+    """A merchant that nothing was fitted to: the measured rate of each step, and what is predicted of it.
+
+    `fused` and `reasoned` are None where no reasoner was understood.
+    """
+
+    id: str
+    merchant: str
+    stratum: str
+    users: int
+    rates: list[float]
+    fitted: list[float]
+    reasoned: list[float] | None = None
+    fused: list[float] | None = None
+
+
 class StepReaction(Resource):
     """The rate at which a group reaches a step: fused, and of both branches. `weight` is the reasoned rate's."""
 

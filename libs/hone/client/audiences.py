@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hone.client.audience_resources import AudienceEvaluation, AudienceFit, AudienceReaction, MinedPolicies
+from hone.client.audience_resources import (
+    AudienceEvaluation,
+    AudienceFit,
+    AudienceReaction,
+    MeasuredMerchant,
+    MinedPolicies,
+)
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -36,6 +42,13 @@ class Audiences(Requests):
     def audience_policies(self, fit_id: str) -> MinedPolicies:
         """Return the decision policies that a fit found."""
         return self._get(MinedPolicies, rest_path("audiences", "fits", fit_id, "policies"))
+
+    def audience_merchants(
+        self, fit_id: str, limit: int = 200, after: str | None = None,
+    ) -> Page[MeasuredMerchant]:
+        """List the merchants by which a fit was calibrated, with their measured rates and the predicted ones."""
+        return self._get(Page[MeasuredMerchant], rest_path("audiences", "fits", fit_id, "merchants"), limit=limit,
+                         after=after)
 
     def delete_audience_fit(self, fit_id: str) -> AudienceFit:
         """Delete a fit with all that it said. Returns what it was."""

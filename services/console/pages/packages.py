@@ -11,7 +11,7 @@ from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 
-PAGES = {"Datasets": "/datasets", "Packages": "/packages"}
+PAGES = {"Datasets": "/datasets", "Packages": "/packages", "Audiences": "/audiences"}
 """Title -> path."""
 _MOST, _JOBS = 200, 20
 _TONES = {"waiting": "off", "taken": "busy", "done": "good", "failed": "bad"}

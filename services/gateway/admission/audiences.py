@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import grpc
@@ -54,6 +55,15 @@ def group(
     """Return a group as the simulation service takes it."""
     return simulation_pb2.AudienceGroup(merchant_json=json.dumps(merchant), strategy_json=json.dumps(strategy),
                                         segment_json=json.dumps(segment), seed=seed)
+
+
+def fused(fusion: Mapping[str, Any] | None, measured: Mapping[str, Any]) -> list[float] | None:
+    """Return the fused rates of a merchant by which a fusion was calibrated; None without a reasoned rate."""
+    if fusion is None or measured["reasoned"] is None:
+        return None
+    weights = fusion["strata"].get(measured["stratum"], fusion["weights"])
+    return [share * reasoned + (1 - share) * fitted for share, reasoned, fitted in zip(
+        weights, measured["reasoned"], measured["fitted"], strict=True)]
 
 
 async def asked(settings: Settings, method: str, request: Any) -> Any:

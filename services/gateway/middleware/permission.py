@@ -72,6 +72,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/audiences/fits/{fit_id}": "read",
     "DELETE /v1/audiences/fits/{fit_id}": "run",
     "GET /v1/audiences/fits/{fit_id}/policies": "read",
+    "GET /v1/audiences/fits/{fit_id}/merchants": "read",
     "POST /v1/audiences/fits/{fit_id}/simulate": "run",
     "POST /v1/audiences/fits/{fit_id}/evaluate": "run",
     "POST /v1/audiences/fits/{fit_id}/calibrate": "run",

@@ -16,6 +16,7 @@ from hone.client.audience_resources import (
     AudienceEvaluation,
     AudienceFit,
     AudienceReaction,
+    MeasuredMerchant,
     MinedPolicies,
     MinedPolicy,
     StepReaction,
@@ -24,7 +25,7 @@ from hone.client.resources import Page
 from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import audiences
-from services.gateway.admission.parameters import AfterFit, Config, Id, Limit, page
+from services.gateway.admission.parameters import AfterFit, AfterMerchant, Config, Id, Limit, page
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -134,6 +135,21 @@ async def policies(fit_id: Id, caller: Caller) -> MinedPolicies:
         await _one(transaction, caller.tenant_id, fit_id)
         rows = await transaction.all("audiences.policies", tenant_id=caller.tenant_id, fit_id=fit_id)
     return MinedPolicies(data=[MinedPolicy.model_validate(row) for row in rows])
+
+
+@router.get("/{fit_id}/merchants")
+async def merchants(
+    fit_id: Id, caller: Caller, limit: Limit = 200, after: AfterMerchant = None,
+) -> Page[MeasuredMerchant]:
+    """List the merchants by which a fit was calibrated: their measured rates, and what is predicted of them."""
+    async with caller.transaction() as transaction:
+        fit = await transaction.one("audiences.one", tenant_id=caller.tenant_id, id=fit_id)
+        if fit is None:
+            raise NotFound(f"There is no fit {fit_id!r} of an audience.")
+        rows = await transaction.all("audiences.measured", tenant_id=caller.tenant_id, fit_id=fit_id, after=after,
+                                     limit=limit + 1)
+    return page([MeasuredMerchant.model_validate({**row, "fused": audiences.fused(fit["fusion"], row)})
+                 for row in rows], limit, "id")
 
 
 @router.post("/{fit_id}/simulate", responses=_NOT_DONE)

@@ -24,11 +24,11 @@ from hone.judges.asking import AskedJudges
 from hone.process.line import StillWaiting
 from hone.rpc.errors import InvalidField, NotReady, Refused
 from hone.store.database import Row
-from services.simulation.audiences import requests
+from services.simulation.audiences import figures, requests
 from services.simulation.audiences.reasoners import reasoner, turn_of
 from services.simulation.audiences.requests import MOST_GROUPS, WantedGroup, fields_named
 from services.simulation.audiences.rows import AudienceRows, GroupRecord
-from services.simulation.audiences.worker import figures, listed, of_listed
+from services.simulation.audiences.worker import listed, of_listed
 
 _MOST_KEPT = 8
 
@@ -113,7 +113,7 @@ class AudienceAnswers:
             raise Refused("fit_id: found a fit without calibration groups, expected one whose reasoner was asked about "
                           "merchants of its own")
         return await self._rows.weigh(fit.tenant_id, fit.id, stored.fusion_as_json(fusion),
-                                      {**fit.report, **figures(groups, fusion)})
+                                      figures.weighed(fit.report, groups, fusion, request.shrinkage))
 
     async def ready(self, tenant_id: str, fit_id: str) -> ReadyFit:
         """Return a fit that is done. Raises NotFound, and Refused for one that is not done or has failed."""

@@ -8,13 +8,13 @@ import math
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hone.audiences import accuracy, stored
+from hone.audiences import stored
 from hone.audiences.columns import Floats
-from hone.audiences.fusion import Fusion
 from hone.audiences.reasoning import MOST_DROPPED, Reasoner, ask, expect_formulas
 from hone.audiences.simulator import Simulator
 from hone.audiences.training import CalibrationGroup, calibrate
@@ -27,6 +27,8 @@ from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid, Problem
 from hone.store import objects as stores
 from hone.store.objects import ObjectMissing, Objects, StoreAway
+from services.simulation.audiences import figures
+from services.simulation.audiences.figures import MeasuredMerchant
 from services.simulation.audiences.reasoners import reasoner, turn_of
 from services.simulation.audiences.rows import LEASE_S, AudienceRows, ClaimedFit, GroupRecord
 
@@ -121,35 +123,37 @@ class AudienceFits:
         simulator = stored.of_json(found["simulator"])
         if fit.reasoner and fit.reasoner.formulas is not None:
             expect_formulas(fit.reasoner.formulas, simulator.steps, simulator.columns.numbers)
-        groups = [await self._group(fit, simulator, one) for one in found["groups"]] if fit.reasoner else []
-        known = [one for one in groups if one is not None]
-        fusion = calibrate(known, fit.params.shrinkage)
-        report = _report(found, simulator) | figures(known, fusion)
+        measured = [await self._merchant(fit, simulator, one) for one in found["groups"]]
+        fusion = calibrate([one.group for one in measured if one.group is not None], fit.params.shrinkage)
+        report = figures.report(found, simulator, measured, fusion, fit.params.shrinkage)
         await self._rows.done(fit, report, found["simulator"], stored.fusion_as_json(fusion) if fusion else None,
                               simulator.policies.policies)
 
-    async def _group(
+    async def _merchant(
         self, fit: ClaimedFit, simulator: Simulator, group: Mapping[str, Any],
-    ) -> CalibrationGroup | None:
-        """Return a merchant's rates and what both branches say of them; None where too few personas could be read."""
-        if fit.reasoner is None:
-            return None
+    ) -> MeasuredMerchant:
+        """Return and store a merchant's rates and what is said of them."""
         drawn = np.random.default_rng([fit.params.seed, 6]).permutation(len(group["rows"]))[:fit.params.personas]
-        rows = [group["rows"][place] for place in drawn.tolist()]
+        rows = [group["rows"][place] for place in drawn.tolist()] if fit.reasoner else []
         record = GroupRecord(
             "calibration", {"merchant_id": group["merchant"]}, group["stratum"], len(group["rows"]),
-            [group["users"][place] for place in drawn.tolist()], None, None, group["fitted"], None, group["rates"])
-        answering = reasoner(self._judges, fit.reasoner, turn_of(fit.id, fit.tenant_id, fit.key_id))
-        q = await self._q(fit, record, answering, simulator, rows)
-        anchored = np.full(q.shape, math.nan)
-        read = ~np.isnan(q).any(1)
-        anchored[read] = simulator.anchored(simulator.columns.encode(rows)[read], q[read])
-        reasoned = anchored[read].mean(0) if 1.0 - read.mean() <= MOST_DROPPED else None
-        kept = {"q": listed(q), "anchored": listed(anchored),
-                "reasoned": None if reasoned is None else reasoned.tolist()}
-        await self._rows.keep_group(fit.id, fit.tenant_id, GroupRecord(**{**vars(record), **kept}))
-        return None if reasoned is None else CalibrationGroup(
-            group["merchant"], record.stratum, np.array(record.rates), reasoned, np.array(record.fitted), record.users)
+            [group["users"][place] for place in drawn.tolist()] if fit.reasoner else [], None, None, group["fitted"],
+            None, group["rates"])
+        raw = reasoned = None
+        if fit.reasoner is not None:
+            q = await self._q(fit, record, reasoner(
+                self._judges, fit.reasoner, turn_of(fit.id, fit.tenant_id, fit.key_id)), simulator, rows)
+            anchored, read = np.full(q.shape, math.nan), ~np.isnan(q).any(1)
+            anchored[read] = simulator.anchored(simulator.columns.encode(rows)[read], q[read])
+            if 1.0 - read.mean() <= MOST_DROPPED:
+                raw, reasoned = q[read].mean(0), anchored[read].mean(0)
+            record = replace(record, q=listed(q), anchored=listed(anchored),
+                             reasoned=None if reasoned is None else reasoned.tolist())
+        await self._rows.keep_group(fit.id, fit.tenant_id, record)
+        rates, fitted = np.array(group["rates"]), np.array(group["fitted"])
+        return MeasuredMerchant(
+            rates, record.users, fitted, np.array(group["plain"]), raw, None if reasoned is None else CalibrationGroup(
+                group["merchant"], record.stratum, rates, reasoned, fitted, record.users))
 
     async def _q(
         self, fit: ClaimedFit, record: GroupRecord, answering: Reasoner, simulator: Simulator, rows: list[Any],
@@ -169,25 +173,6 @@ def listed(values: Floats) -> list[list[float] | None]:
 def of_listed(rows: list[list[float] | None], steps: int) -> Floats:
     """Return the array [S, K] of what `listed` made."""
     return np.array([[math.nan] * steps if row is None else row for row in rows], np.float64)
-
-
-def figures(groups: list[CalibrationGroup], fusion: Fusion | None) -> dict[str, Any]:
-    """Return the weights of a fusion, and its errors on the groups that made it."""
-    if fusion is None:
-        return {"calibration_groups": 0, "weights": None, "strata": {}, "gse": None, "mae": None}
-    fused = np.array([fusion.fuse(one.reasoned, one.fitted, one.stratum, False) for one in groups])
-    found = accuracy.measured(fused, np.array([one.rates for one in groups]),
-                              np.array([one.users for one in groups], np.float64))
-    return {"calibration_groups": len(groups), "weights": list(fusion.weights),
-            "strata": {name: list(own) for name, own in fusion.strata.items()}, "gse": found.gse, "mae": found.mae}
-
-
-def _report(found: Mapping[str, Any], simulator: Simulator) -> dict[str, Any]:
-    warnings = [] if simulator.policies.policies else ["no policy was kept: evidence is the rate of all exposures"]
-    return {"steps": list(simulator.steps), "base_rates": list(simulator.policies.base_rates),
-            "policies": len(simulator.policies.policies), "rows": found["rows"],
-            "training_merchants": found["merchants"][0], "calibration_merchants": found["merchants"][1],
-            "ranges": {name: list(bounds) for name, bounds in simulator.ranges.items()}, "warnings": warnings}
 
 
 def _content(objects: Objects, manifest: Mapping[str, Any]) -> bytes:

@@ -51,6 +51,12 @@ def reward_address() -> str:
     return f"127.0.0.1:{ports.pick(1)[0]}"
 
 
+@pytest.fixture(scope="session")
+def simulation_address() -> str:
+    """Where gateways of modules look for a simulation service."""
+    return f"127.0.0.1:{ports.pick(1)[0]}"
+
+
 @pytest.fixture(scope="module")
 def objects_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tmp_path_factory.mktemp("objects").as_uri()
@@ -58,12 +64,13 @@ def objects_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def gateway(
-    postgres: TestDatabase, gateway_port: int, reward_address: str, objects_url: str,
+    postgres: TestDatabase, gateway_port: int, reward_address: str, simulation_address: str, objects_url: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
-        more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address}
+        more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address,
+                "HONE_SIMULATION_ADDRESS": simulation_address}
         yield serve(children, postgres, objects_url, more, gateway_port)
 
 

@@ -100,6 +100,7 @@ def check_both(browser: Browser, path: str) -> None:
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
          "/graders": "No grades yet", "/judges": "No judges yet", "/packages": "No packages yet",
+         "/audiences": "No audiences yet",
          "/graders/checks": "No checks yet",
          "/services": "Engines", "/usage": "No usage",
          "/admin/storage": "Nothing is stored", "/admin/audit": "keys.first", "/admin/tenants": "Not with this key"}

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hone.cli.main import app
-from hone.client import Client, errors
+from hone.client import Client, errors, every
 from hone.client.audience_resources import AudienceFit
 from hone.stack import ports
 from tests.integration.gateway.conftest import Gateway, serve
@@ -78,6 +79,18 @@ def test_a_judge_reasons_about_personas_and_is_not_asked_again(
     assert len(judge.asked) == before
 
 
+def test_merchants_that_nothing_was_fitted_to_show_who_is_how_far_off(hone: Client, fit: AudienceFit) -> None:
+    errors, found = fit.report["errors"], list(every(partial(hone.audience_merchants, fit.id, limit=2)))
+    assert set(errors) == {"base_rate", "raw_reasoner", "reasoned", "raw_model", "fitted", "fused", "left_out"}
+    assert len({one.merchant for one in found}) == 3
+    for name in ("reasoned", "fitted", "fused"):
+        rates = [getattr(one, name)[0] for one in found]
+        assert errors[name]["mae"] == pytest.approx(
+            sum(abs(rate - one.rates[0]) for rate, one in zip(rates, found, strict=True)) / 3), name
+    assert errors["raw_reasoner"]["mae"] == pytest.approx(sum(abs(0.75 - one.rates[0]) for one in found) / 3)
+    assert set(fit.report["fields"]["merchant.category"]) > {"tea"}
+
+
 def test_words_of_a_judge_that_cannot_be_read_are_asked_for_twice(
     hone: Client, fit: AudienceFit, judge: ScriptedJudge,
 ) -> None:
@@ -135,8 +148,8 @@ def test_a_wrong_fit_is_refused_by_its_field(
 def test_another_tenant_finds_nothing(other: Client, fit: AudienceFit) -> None:
     assert not other.audience_fits().data
     for call in (lambda: other.audience_fit(fit.id), lambda: other.audience_policies(fit.id),
-                 lambda: simulated(other, fit), lambda: other.calibrate_audience(fit.id),
-                 lambda: other.delete_audience_fit(fit.id)):
+                 lambda: other.audience_merchants(fit.id), lambda: simulated(other, fit),
+                 lambda: other.calibrate_audience(fit.id), lambda: other.delete_audience_fit(fit.id)):
         with pytest.raises(errors.NotFound):
             call()
 
@@ -158,6 +171,8 @@ def test_the_commands(
 
     assert fit.id in typed("list")
     assert "users reach result" in typed("show", fit.id)
+    assert "left out" in typed("show", fit.id)
+    assert typed("merchants", fit.id).count(STEP) == 3
     asked = ("--merchant", json.dumps(MERCHANT), "--strategy", '{"discount": 0.5}')
     assert "note: extrapolates: strategy.discount" in typed("simulate", fit.id, *asked)
     assert json.loads(typed("simulate", fit.id, *asked, "--json"))["steps"][0]["step"] == STEP

@@ -141,6 +141,7 @@ def test_without_a_reasoner_the_fitted_model_stands_alone(simulation: Any, run: 
     assert found.flags[:] == ["no reasoner"]
     assert found.steps[0].rate == found.steps[0].fitted
     assert not found.steps[0].HasField("reasoned")
+    assert set(json.loads(made.report_json)["errors"]) == {"base_rate", "raw_model", "fitted"}
     with pytest.raises(grpc.RpcError) as refused:
         simulation.CalibrateAudience(CalibrateAudienceRequest(tenant_id=run.tenant_id, fit_id=made.fit_id))
     assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION

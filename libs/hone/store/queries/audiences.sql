@@ -85,6 +85,13 @@ ON CONFLICT (fit_id, asked) DO NOTHING
 SELECT gap FROM audience_groups WHERE fit_id = %(fit_id)s AND purpose = 'simulation' AND gap IS NOT NULL
 ORDER BY created_at DESC LIMIT %(most)s
 
+-- name: measured
+-- Merchants that the fusion is calibrated by, with what both branches say of them. Each has one row.
+SELECT id, spec ->> 'merchant_id' AS merchant, stratum, users, rates, fitted, reasoned FROM audience_groups
+WHERE tenant_id = %(tenant_id)s AND fit_id = %(fit_id)s AND purpose = 'calibration'
+    AND (%(after)s::text IS NULL OR id > %(after)s)
+ORDER BY id LIMIT %(limit)s
+
 -- name: calibration
 SELECT spec ->> 'merchant_id' AS merchant, stratum, rates, reasoned, fitted, users FROM audience_groups
 WHERE fit_id = %(fit_id)s AND purpose = 'calibration' AND reasoned IS NOT NULL ORDER BY spec ->> 'merchant_id'

@@ -1,0 +1,42 @@
+"""Measured and predicted rates as drawings and tables."""
+
+from hone.client.audience_resources import AudienceReaction, MeasuredMerchant, StepReaction
+from services.console.pages.reactions import reaction
+from services.console.widgets import agreement
+
+
+def merchant(name: str, rate: float, reasoned: float | None) -> MeasuredMerchant:
+    return MeasuredMerchant(id=name, merchant=name, stratum="", users=100, rates=[rate], fitted=[0.4],
+                            reasoned=None if reasoned is None else [reasoned],
+                            fused=None if reasoned is None else [(0.4 + reasoned) / 2])
+
+
+def test_each_prediction_has_a_drawing_with_its_error() -> None:
+    shown = agreement.section(["order"], [merchant("<m1>", 0.5, 0.6), merchant("m2", 0.3, 0.6)])
+    assert "20.0 points off" in shown
+    assert shown.count("<circle") == 6
+    assert "&lt;m1&gt;: predicted 60.0%, measured 50.0%, 100 users" in shown
+    alone = agreement.section(["order"], [merchant("m1", 0.5, None)])
+    assert alone.count("<circle") == 1
+
+
+def test_the_best_error_that_was_not_fitted_to_these_merchants_stands_out() -> None:
+    found = {"fitted": {"gse": 12.0, "mae": 0.04}, "fused": {"gse": 8.0, "mae": 0.02},
+             "left_out": {"gse": None, "mae": 0.03}}
+    shown = agreement.errors(found)
+    assert '<span class="best">3.0</span>' in shown
+    assert shown.count('class="best"') == 1
+    assert shown.index("Model") < shown.index("Fused, left out")
+
+
+def test_an_alarm_and_flags_stand_above_a_reaction() -> None:
+    step = StepReaction(step="order", rate=0.5, reasoned=0.8, fitted=0.4, weight=0.25)
+    found = AudienceReaction(id="sim_1", steps=[step], policies=[], flags=["extrapolates: strategy.discount"], users=9,
+                             personas=4, gap=0.4, mean_gap=0.2, alarm=True)
+    shown = reaction(found)
+    assert "20 points apart on average" in shown
+    assert "strategy.discount is outside of what the logs hold" in shown
+    alone = reaction(found.model_copy(update={"gap": None, "alarm": False, "flags": ["no reasoner"], "steps": [
+        step.model_copy(update={"reasoned": None})]}))
+    assert "Alarm" not in alone
+    assert alone.count('class="bar') == 2
