@@ -41,7 +41,8 @@ class ChangingUserParams(EnvironmentParams):
     measure_upper: bool = Field(False, description="Ask each question once more after the values that it needs, once "
                                 "for each state of them: the upper bound of the memory score. false: it is 1.")
     results: bool = Field(True, description="Send the harness what the probes of a period showed, so that it can pay "
-                          "what was written. `remembering` shows it to no policy; any other harness would.")
+                          "what was written. `remembering` shows none of it to a policy but in the feedback of "
+                          "awi-evolve; any other harness would.")
 
 
 class ChangingUser:
@@ -207,9 +208,13 @@ class ChangingUserEpisode:
         return [{"role": "user", "name": one.kind, "content": one.text} for one in probes]
 
     def _result(self, found: PeriodResult) -> Message:
-        sessions = self.world.life.periods[found.period].sessions
+        life, state = self.world.life, self.world.life.states[found.period]
+        sessions = life.periods[found.period].sessions
         content = {**asdict(found), "accuracy": found.accuracy, "memory_score": found.memory_score,
-                   "exposed": [one.exposes for one in sessions]}
+                   "exposed": [one.exposes for one in sessions],
+                   "values": {name: state[name] for one in sessions for name in one.exposes},
+                   "questions": [one.text for one in life.questions],
+                   "answers": [one.right(state) + 1 for one in life.questions]}
         return {"role": "user", "name": "result", "content": json.dumps(content)}
 
     def _over(self) -> bool:

@@ -1,8 +1,8 @@
 """Remembering: talk to a user over many sessions with a memory, and answer probes that never enter it. AMemGym.
 
-Calls have the kinds `reply`, `write` (the dictionary of `awi`), `probe`, `diagnose` and `upper`. Probes are asked at
-forks, each in a conversation of its own after what the memory shows; the memory is the same before and after,
-and its hash is noted. What writes and answers are paid is Hone's extension: the paper trains nothing.
+Calls have the kinds `reply`, `write` (of `awe`, `awi` and `awi-evolve`), `probe`, `diagnose`, `upper` and `evolve`.
+Probes are asked at forks, each in a conversation of its own after what the memory shows; the memory is the same before
+and after, and its hash is noted. What writes and answers are paid is Hone's extension: the paper trains nothing.
 """
 
 import json
@@ -10,16 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hone.environments.contract import Message
 from hone.environments.hashing import digest
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import HarnessFailed, Over, Seat
-from hone.remembering.memories import KNOWN, WRITE, Buffering, Memory, MemoryKind, context, memory
+from hone.remembering.feedback import FeedbackKind, Further, Review, Reviewed, feedback
+from hone.remembering.memories import Buffering, EvolvingAwi, Memory, MemoryKind, context, memory
+from hone.remembering.wording import EVOLVE, KNOWN, REMEMBER, Texts
 from hone.text.reasoning import spoken
 
-REPLY, WRITES, UPPER, RESULT, OPENER = "reply", "write", "upper", "result", "opener"
+REPLY, WRITES, EVOLVES, UPPER, RESULT, OPENER = "reply", "write", "evolve", "upper", "result", "opener"
 KINDS = {"question": "probe", "diagnosis": "diagnose", UPPER: UPPER}
 """Kinds of calls by the names of messages that are probes."""
 
@@ -30,12 +32,13 @@ class RememberingParams(HarnessParams):
     marked: ClassVar[frozenset[str]] = frozenset({REPLY, WRITES})
 
     memory: MemoryKind = Field("awi", description="native: the whole history. window: the last messages. rag: the "
-                               "newest messages, and older ones that are similar. awi: a dictionary that the policy "
-                               "writes.")
-    flush: int = Field(2, ge=0, le=1000, description="f, messages that leave the buffer at a time (awi, rag).")
+                               "newest messages, and older ones that are similar. awe: a store of facts that the "
+                               "policy edits. awi: a dictionary that the policy writes. awi-evolve: the same, and the "
+                               "policy rewrites what to remember after each period.")
+    flush: int = Field(2, ge=0, le=1000, description="f, messages that leave the buffer at a time (awe, awi, rag).")
     keep: int = Field(4, ge=0, le=1000, description="ns, messages that stay: at f + ns it is written or stored.")
-    most: int | None = Field(None, ge=1, description="Messages of a window or found by rag (null: 30), or entries of "
-                             "awi, of which the ones written last stay (null: all).")
+    most: int | None = Field(None, ge=1, description="Messages of a window or found by rag, facts found by awe (null: "
+                             "30), or entries of awi, of which the ones written last stay (null: all).")
     beside: int = Field(8, ge=1, le=64, description="Probes asked beside each other.")
     written: float = Field(0.0, ge=0, le=10, description="What a write is paid for each variable exposed in its "
                            "session that is known after the period. The paper trains nothing; 1 is this platform's.")
@@ -43,22 +46,39 @@ class RememberingParams(HarnessParams):
                         "known before, did not change, and is known no more.")
     answered: float = Field(0.0, ge=0, le=10, description="What a right answer to a question is paid.")
     known_text: str = Field(KNOWN, max_length=20_000, description="How what is known is shown: {known}.")
-    write_text: str = Field(WRITE, max_length=20_000, description="What a write is asked: {known}, {messages}.")
+    write_text: str | None = Field(
+        None, max_length=20_000, description="What a write is asked: {known}, {messages}, and with awi-evolve "
+        "{remember}. null: the text of the kind.")
+    remember: str = Field(REMEMBER, max_length=4000, description="What to remember, at first (awi-evolve).")
+    evolve_text: str = Field(EVOLVE, max_length=20_000, description="What is asked after a period, before the next "
+                             "one: {remember}, {feedback} (awi-evolve).")
+    feedback: FeedbackKind = Field("complete", description="What is heard of a period (awi-evolve). questions: what "
+                                   "was asked. complete: also the options, the own answer, and the memories shown.")
+    further: list[Further] = Field([], description="What is heard beside it (awi-evolve). answers: the right options. "
+                                   "states: the values that the period's sessions exposed.")
+
+    @model_validator(mode="after")
+    def _writable(self) -> "RememberingParams":
+        if self.memory == "awe" and not self.flush:
+            raise ValueError("flush: found 0, expected 1 or more with awe, which writes down what leaves the buffer")
+        if self.memory == "awi-evolve" and "{remember}" not in (self.write_text or "{remember}"):
+            raise ValueError("write_text: found no {remember}, expected it with awi-evolve, which rewrites it")
+        return self
 
 
 class Remembering:
     """Its environment says by the names of messages what is a session's opener, a probe and a result."""
 
-    summary = "Talk over many sessions with a memory of one of four kinds; probes are answered, and never remembered."
+    summary = "Talk over many sessions with a memory of one of six kinds; probes are answered, and never remembered."
     params = RememberingParams
-    kinds: ClassVar[frozenset[str]] = frozenset({REPLY, WRITES, *KINDS.values()})
+    kinds: ClassVar[frozenset[str]] = frozenset({REPLY, WRITES, EVOLVES, *KINDS.values()})
 
     async def play(self, seat: Seat, params: RememberingParams) -> None:
         talk = RememberedTalk(seat, params)
         heard = seat.opening
         while not seat.over:
             heard = await talk.went_on(heard)
-            talk.paid(heard)
+            await talk.ended_period(heard)
 
 
 @dataclass
@@ -68,6 +88,7 @@ class _Paid:
     sessions: int = 0
     writes: list[tuple[int, str]] = field(default_factory=list)  # sessions begun before, and the call's number
     probes: list[tuple[Seat, str] | None] = field(default_factory=list)  # of questions; None: there was no room
+    answers: list[tuple[str, str]] = field(default_factory=list)  # questions as they were asked, and what was answered
 
 
 class RememberedTalk:
@@ -76,7 +97,8 @@ class RememberedTalk:
     def __init__(self, seat: Seat, params: RememberingParams) -> None:
         self._seat, self._params = seat, params
         self._memory: Memory = memory(
-            params.memory, Buffering(params.flush, max(params.keep, 1 - params.flush)), params.most, params.write_text)
+            params.memory, Buffering(params.flush, max(params.keep, 1 - params.flush)), params.most,
+            Texts(params.write_text, params.evolve_text, params.remember))
         self._system = "\n".join(str(one["content"]) for one in seat.opening if one["role"] == "system")
         self._period, self._known = _Paid(), dict[str, bool]()
 
@@ -91,11 +113,17 @@ class RememberedTalk:
             raise HarnessFailed("it heard no message of a user and no probe, expected an environment that has them")
         return await self._replied(last)
 
-    def paid(self, heard: Sequence[Message]) -> None:
-        """Pay the calls of a period whose result was heard."""
-        for one in heard:
-            if one.get("name") == RESULT:
-                self._credit(json.loads(str(one["content"])))
+    async def ended_period(self, heard: Sequence[Message]) -> None:
+        """Pay the calls of a period whose result was heard, and let the memory evolve before the next one."""
+        results = [json.loads(str(one["content"])) for one in heard if one.get("name") == RESULT]
+        evolves = self._memory if isinstance(self._memory, EvolvingAwi) and not self._seat.over else None
+        if evolves is not None and self._period.answers and not results:
+            raise HarnessFailed("it heard no result of a period, expected the environment's, which awi-evolve reads")
+        for result in results:
+            self._credit(result)
+            if evolves is not None:
+                await self._evolve(evolves, result)
+            self._period = _Paid()
 
     async def _listened(self, talk: Sequence[Message]) -> Message | None:
         """Hear recorded messages, and return the user's last one if nobody has answered it."""
@@ -130,6 +158,15 @@ class RememberedTalk:
         self._seat.note("write", {"before": _hash(before), "after": _hash(self._memory.save()), "changed": changed})
         self._period.writes.append((self._period.sessions, answer.number))
 
+    async def _evolve(self, kept: EvolvingAwi, result: dict[str, Any]) -> None:
+        given = zip(result["questions"], self._period.answers, result["answers"], strict=True)
+        review = Review([Reviewed(question, asked, answer, right) for question, (asked, answer), right in given],
+                        result["values"])
+        heard = feedback(review, self._params.feedback, self._params.further, kept.known)
+        answer = await self._seat.ask(kept.evolving(heard), EVOLVES)
+        kept.evolved(spoken(answer.text))
+        self._seat.note("evolve", {"remember": kept.remember, "memory": _hash(kept.save())})
+
     async def _probed(self, probes: Sequence[Message]) -> list[str]:
         """Return the answers to probes, in order; an empty one where there is no room."""
         before = self._memory.save()
@@ -144,6 +181,8 @@ class RememberedTalk:
                 answers[place + step * len(seats)] = one[1]
                 calls[place + step * len(seats)] = (seat, one[0]) if one[0] else None
         self._period.probes = [call for call, one in zip(calls, probes, strict=True) if one["name"] == "question"]
+        self._period.answers = [(str(one["content"]), answer) for answer, one in zip(answers, probes, strict=True)
+                                if one["name"] == "question"]
         return answers
 
     async def _asked(self, seat: Seat, probes: Sequence[Message]) -> list[tuple[str, str]]:
@@ -170,7 +209,7 @@ class RememberedTalk:
         if self._seat.last is not None:
             self._seat.note("period", {name: result[name] for name in (
                 "period", "accuracy", "memory_score", "known", "causes")} | {"memory": _hash(self._memory.save())})
-        self._period, self._known = _Paid(), result["known"]
+        self._known = result["known"]
 
     def _earned(self, result: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
         writes, known = self._period.writes, result["known"]

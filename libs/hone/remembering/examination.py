@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from hone.remembering.feedback import Evolving, Review, Reviewed
 from hone.remembering.lives import Life, Question, State
 from hone.remembering.phrases import Phrases
 from hone.remembering.scores import Known, PeriodResult, cause, upper_bounds
@@ -170,7 +171,7 @@ def examined(
     """Let an assistant talk with a user through its life, and ask it after each period.
 
     `recorded` is a talk that another assistant had: off-policy, each of its sessions is added and nothing is said.
-    Raises RuntimeError where probing changed the assistant's memory.
+    One that evolves does so after each period but the last. Raises RuntimeError where probing changed the memory.
     """
     exam, talk, snapshots = Examination(life, phrases, seed, upper), list[list[list[Message]]](), list[bytes]()
     assistant.reset()
@@ -184,10 +185,22 @@ def examined(
                 had = _had(assistant, rounds(session, phrases, later_rounds if t else first_rounds))
             talk[-1].append(had)
         snapshots.append(assistant.save())
-        exam.answered([assistant.answer(probe.text) for probe in exam.probes()])
+        probes = exam.probes()
+        answers = [assistant.answer(probe.text) for probe in probes]
+        exam.answered(answers)
         if assistant.save() != snapshots[-1]:
             raise RuntimeError(f"period {t}: probing changed the memory, expected an answer to change nothing")
+        if isinstance(assistant, Evolving) and t + 1 < len(life.periods):
+            assistant.evolve(review(life, t, probes, answers))
     return Examined(tuple(exam.results), talk, tuple(snapshots))
+
+
+def review(life: Life, period: int, probes: Sequence[Probe], answers: Sequence[str]) -> Review:
+    """Return what an assistant that evolves hears of a period, whose probes it has answered."""
+    texts = [one.text for one in life.questions]
+    asked = [Reviewed(text, probe.text, answer, probe.right + 1) for text, probe, answer
+             in zip(texts, probes, answers, strict=False) if probe.kind == "question"]
+    return Review(asked, {name: life.states[period][name] for name in sorted(life.periods[period].exposed)})
 
 
 def _had(assistant: Assistant, texts: Sequence[str]) -> list[Message]:

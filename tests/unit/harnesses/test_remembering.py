@@ -11,7 +11,9 @@ from benchmarks.methods.local_play import Asked, LocalPlay
 from hone.environments.changing_user import ChangingUserEpisode
 from hone.environments.tasks import episode, make
 from hone.harnesses.remembering import Remembering, RememberingParams
+from hone.harnesses.seat import HarnessFailed
 from hone.remembering.phrases import pairs, plain_options
+from tests.unit.remembering.test_memories import edits
 
 SIZES = {"variables": 4, "values": 2, "questions": 3, "required": 1, "periods": 3, "changes": 2, "options": 2}
 PAID: dict[str, Any] = {"written": 1.0, "lost": 1.0, "answered": 0.5}
@@ -22,7 +24,10 @@ def reader(asked: Asked) -> str:
     """Write what is new, and answer by the last pairs."""
     text = "\n".join(one["content"] for one in asked.said)
     if asked.kind == "write":
-        return json.dumps(pairs(text.partition("Messages:")[2]))
+        known, _, heard = text.partition("Messages:")
+        return edits(known, pairs(heard)) if "Facts:" in known else json.dumps(pairs(heard))
+    if asked.kind == "evolve":
+        return '{"remember": "names"}'
     if asked.kind == "reply":
         return "ok"
     names, options = plain_options(asked.said[-1]["content"])
@@ -50,8 +55,8 @@ def rules(one: LocalPlay, name: str) -> list[float]:
     return [given[name] for seat in one.seats for given in seat.rules.values() if name in given]
 
 
-@pytest.mark.parametrize("params", [{"memory": "native"}, {"memory": "rag"}, {"memory": "awi"},
-                                    {"memory": "awi", "flush": 2, "keep": 0}])
+@pytest.mark.parametrize("params", [{"memory": "native"}, {"memory": "rag"}, {"memory": "awe"}, {"memory": "awi"},
+                                    {"memory": "awi", "flush": 2, "keep": 0}, {"memory": "awi-evolve"}])
 def test_memories_that_keep_everything_score_1(params: dict[str, Any]) -> None:
     assert played(reader, **params).episode.verify() == 1.0
 
@@ -105,6 +110,37 @@ def test_writes_are_paid_for_what_is_known_and_lose_what_is_lost() -> None:
     assert sum(rules(full, "written")) < exposed
 
 
+def test_a_memory_that_evolves_hears_of_each_period_before_the_next_one_and_of_no_answer_unless_it_may() -> None:
+    one = played(reader, memory="awi-evolve", flush=2, keep=0, written=1.0)
+    evolved = [call for call in one.calls if call.kind == "evolve"]
+    assert [noted["remember"] for noted in one.notes("evolve")] == ["names"] * 3, "of four periods"
+    heard = [json.loads(call.said[0]["content"].partition("Feedback:\n")[2].rpartition("\n\nAnswer")[0])
+             for call in evolved]
+    assert all({*one} == {"question", "options", "answer", "memories"} for each in heard for one in each["questions"])
+    assert "states" not in heard[0]
+    writes = [call.said[0]["content"] for call in one.calls if call.kind == "write"]
+    assert "Personal details" in writes[0]
+    assert writes[-1].startswith("What to remember:\nnames\n")
+    assert sum(rules(one, "written")) > 4, "writes are paid as those of awi"
+    whole = played(reader, memory="awi-evolve", feedback="questions", further=["answers", "states"])
+    [first, *_] = [call.said[0]["content"] for call in whole.calls if call.kind == "evolve"]
+    assert '"right": 1' in first
+    assert '"states": {' in first
+
+
+def test_a_memory_that_evolves_needs_results() -> None:
+    with pytest.raises(HarnessFailed, match="expected the environment's"):
+        played(reader, env={"results": False}, memory="awi-evolve")
+
+
+@pytest.mark.parametrize(("params", "wrong"), [
+    ({"memory": "awe", "flush": 0, "keep": 1}, "flush: found 0"),
+    ({"memory": "awi-evolve", "write_text": "{known}{messages}"}, "write_text: found no {remember}")])
+def test_a_memory_that_could_never_be_written_is_refused(params: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        RememberingParams.model_validate(params)
+
+
 def test_nothing_is_paid_by_default() -> None:
     assert all(not seat.rules for seat in played(reader).seats)
 
@@ -127,5 +163,5 @@ def test_the_texts_can_be_short() -> None:
 
 
 def test_it_names_its_kinds() -> None:
-    assert Remembering.kinds == {"reply", "write", "probe", "diagnose", "upper"}
+    assert Remembering.kinds == {"reply", "write", "probe", "diagnose", "upper", "evolve"}
     assert RememberingParams().memory == "awi"
