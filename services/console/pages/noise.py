@@ -54,7 +54,7 @@ def _name(row: NoiseRow) -> Markup:
 
 
 def _cells(row: NoiseRow, most: int) -> list[object]:
-    powers = [formats.number(value) for value in row.pass_hat]
+    powers = [f"{value:.3f}" for value in row.pass_hat]
     return [tag("span", f"{row.reward:.3f}", class_="strong"), _share(row.drop), *powers,
             *[formats.ABSENT] * (most - len(powers)), f"{row.tokens:.0f}", f"{row.turns:.1f}", f"{row.injections:.2f}",
             _share(row.stable)]
