@@ -32,6 +32,7 @@ from services.gateway.openai.asking import Asking
 from services.gateway.routes import (
     audiences,
     audit,
+    benchmarks,
     catalog,
     chat,
     collections,
@@ -63,8 +64,9 @@ from services.gateway.routes import (
 )
 
 ROUTES = (runs, events, collections, outcomes, curation, audiences, trajectories, grades, exports, models, chat,
-          routing, judges, stored_graders, packages, package_jobs, grader_checks, verification, openai_graders,
-          datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health, documentation)
+          benchmarks, routing, judges, stored_graders, packages, package_jobs, grader_checks, verification,
+          openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health,
+          documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

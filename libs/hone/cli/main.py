@@ -9,6 +9,7 @@ from hone.cli import (
     audiences,
     audit,
     backups,
+    benchmarks,
     catalogs,
     chat,
     curation,
@@ -53,6 +54,7 @@ app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(value.app, name="value", rich_help_panel="Training")
 app.add_typer(audiences.app, name="audience", rich_help_panel="Looking around")
+app.add_typer(benchmarks.app, name="benchmark", rich_help_panel="Looking around")
 app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
 app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")

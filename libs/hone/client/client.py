@@ -19,6 +19,7 @@ from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.asking import Asking
 from hone.client.audiences import Audiences
+from hone.client.benchmarks import Benchmarks
 from hone.client.collection_resources import Collection, CollectionItem, PromptOutcomes
 from hone.client.deletion_resources import Deletion
 from hone.client.findings import Findings
@@ -35,8 +36,6 @@ from hone.client.resources import (
     Environment,
     Event,
     Export,
-    Grader,
-    GraderActivity,
     Health,
     Metrics,
     Page,
@@ -63,7 +62,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Audiences, Findings, Judges, Packages, Routing):
+class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Packages, Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call
@@ -372,14 +371,6 @@ class Client(Administration, Asking, Audiences, Findings, Judges, Packages, Rout
     def engines(self) -> list[Engine]:
         """List inference engines with the models of this tenant that they hold."""
         return self._get(Page[Engine], "/v1/engines").data
-
-    def graders(self) -> list[Grader]:
-        """List the kinds of graders with the JSON Schema of their parameters."""
-        return self._get(Page[Grader], "/v1/graders").data
-
-    def grader_activity(self) -> list[GraderActivity]:
-        """Sum the newest grades by grader, component and status."""
-        return self._get(Page[GraderActivity], "/v1/graders/activity").data
 
     def algorithms(self) -> list[Algorithm]:
         """List the presets with the method in each slot."""

@@ -6,7 +6,7 @@ from typing import Any
 from hone.client.check_resources import GraderCheck
 from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader, Verified
 from hone.client.requests import Requests
-from hone.client.resources import Page
+from hone.client.resources import Grader, GraderActivity, Page
 from hone.client.transport import rest_path
 
 _TRIAL_S = 160.0
@@ -98,3 +98,11 @@ class Judges(Requests):
         """Grade one answer and store nothing. Raises Refused, with the field, for what is no grader."""
         return self._send(GraderTrial, "POST", "/v1/fine_tuning/alpha/graders/run", timeout=_TRIAL_S, json={
             "grader": dict(grader), "model_sample": output, "item": dict(item or {})})
+
+    def graders(self) -> list[Grader]:
+        """List the kinds of graders with the JSON Schema of their parameters."""
+        return self._get(Page[Grader], "/v1/graders").data
+
+    def grader_activity(self) -> list[GraderActivity]:
+        """Sum the newest grades by grader, component and status."""
+        return self._get(Page[GraderActivity], "/v1/graders/activity").data

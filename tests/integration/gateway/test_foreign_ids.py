@@ -19,8 +19,9 @@ from tests.unit.environments.packages.shop import shop
 
 ADDRESS = "engine-host.internal:4711"
 CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/algorithms/{name}/spec", "/v1/graders",
+            "/v1/benchmarks", "/v1/benchmarks/{name}", "/v1/benchmarks/{name}/leaderboard",
             "/openapi.json", "/healthz", "/docs", "/", "/favicon.ico"}
-"""Paths with the same answer for every tenant."""
+"""Paths with the same answer for every tenant; test_benchmarks.py has the leaderboard of two."""
 OPERATOR = "/v1/tenants"
 """Paths of the operator begin with this."""
 
@@ -69,6 +70,7 @@ def owned(
              "routes.name": hone.put_route("private-route", ["toy"]).name,
              "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
              "job_id": hone.make_package("private-package", "private hint").id,
+             "benchmarks.name": "desk",
              "packages.name": hone.add_package("private-package", packages).name,
              "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
@@ -120,7 +122,8 @@ def test_every_path_with_an_id_is_as_unknown_as_with_a_made_up_one(
 ) -> None:
     with_ids = [template for template in templates if "{" in template]
     assert {"/v1/runs/{run_id}/events", "/v1/exports/{export_id}/archive", "/v1/datasets/{name}"} <= set(with_ids)
-    made_up = {**{name: f"x{secrets.token_hex(4)}" for name in owned.named}, "group_id": "987654", "index": "3"}
+    made_up = {**{name: f"x{secrets.token_hex(4)}" for name in owned.named}, "group_id": "987654", "index": "3",
+               "benchmarks.name": "desk"}
     for template in with_ids:
         mine = own.get(owned.path(template))
         said, unknown = foreign.get(owned.path(template)), foreign.get(owned.path(template, made_up))
