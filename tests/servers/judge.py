@@ -24,6 +24,7 @@ class ScriptedJudge:
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
     attempts: Counter[str] = field(default_factory=Counter)  # by order
+    script: Callable[[str], str | None] | None = None  # what it says to a question; None: it follows orders
     verdict: Callable[[str], bool | str | None] | None = None  # about what is fenced; None: nothing that can be read,
     #                                                            a text: the judge is away
     mended: set[str] = field(default_factory=set)  # orders that are followed no longer
@@ -62,6 +63,9 @@ class _Handler(BaseHTTPRequestHandler):
         judge.at_once += 1
         judge.most_at_once = max(judge.most_at_once, judge.at_once)
         try:
+            said = judge.script(body["messages"][-1]["content"]) if judge.script is not None else None
+            if said is not None:
+                return self._complete(body, said)
             if judge.verdict is not None:
                 return self._give(judge.verdict, body)
             return self._follow(judge, body)

@@ -61,6 +61,7 @@ class DecisionPolicy(Strict):
     support: int = 0  # exposures
     merchants: int = 0  # in which it holds for some
     transferable: bool = False  # whether it was tested on merchants that it was not measured on
+    words: str = ""  # a sentence that a model wrote of it, checked; empty: none did
 
     @property
     def log_odds_ratio(self) -> float:
@@ -69,7 +70,12 @@ class DecisionPolicy(Strict):
 
     @property
     def text(self) -> str:
-        """The sentence that the reasoner reads; it says nothing that the record does not."""
+        """The sentence that the reasoner reads: a model's, or that of the record."""
+        return self.words or self.measured
+
+    @property
+    def measured(self) -> str:
+        """The sentence of the record; it says nothing that the record does not."""
         condition = " and ".join(map(str, self.condition)) or "nothing in particular holds"
         doubt = "" if self.transferable else "; not tested on other merchants"
         return (f"Where {condition}, {self.rate:.1%} of users reach {self.step}, against {self.base_rate:.1%} of the "

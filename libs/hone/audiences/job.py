@@ -1,7 +1,8 @@
 """`python -m hone.audiences.job`: make a simulator in a process of its own, so that no episode waits for arithmetic.
 
 It reads FitParams as one line of JSON and then rows of behaviour, a line each. It writes one object: the `simulator`
-and the `groups` by which its fusion is calibrated, or the `problems` of the input.
+and the `groups` by which its fusion is calibrated, or the `problems` of the input. With the argument `pairs` it writes
+the contrasted pairs of exposures from which a model proposes hypotheses.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 from hone.audiences import stored
 from hone.audiences.behaviour import read
+from hone.audiences.hypotheses import contrasted
 from hone.audiences.models import Model
 from hone.audiences.simulator import Simulator
 from hone.audiences.training import FitParams, groups, parts, train, without_policies
@@ -20,13 +22,19 @@ from hone.spec.problems import Invalid
 NICENESS = 10
 
 
-def made(lines: Iterable[str | bytes]) -> dict[str, Any]:
-    """Return what a fit finds, or its problems."""
-    params, *rows = (line for line in lines if line.strip())
+def made(lines: Iterable[str | bytes], work: str = "fit") -> dict[str, Any]:
+    """Return what a fit finds, or the `pairs` from which a model proposes hypotheses; or the problems of the input."""
+    first, *rest = (line for line in lines if line.strip())
+    params, rows = FitParams.model_validate_json(first), [json.loads(row) for row in rest]
     try:
-        return _fitted([json.loads(row) for row in rows], FitParams.model_validate_json(params))
+        return _paired(rows, params) if work == "pairs" else _fitted(rows, params)
     except Invalid as refused:
         return {"problems": [one.as_json() for one in refused.problems]}
+
+
+def _paired(rows: list[dict[str, Any]], params: FitParams) -> dict[str, Any]:
+    taught, _ = parts(read(rows), params)
+    return {"pairs": [one.as_json() for one in contrasted(taught, params.pairs, params.seed)]}
 
 
 def _fitted(rows: list[dict[str, Any]], params: FitParams) -> dict[str, Any]:
@@ -52,4 +60,4 @@ def _group(
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    json.dump(made(sys.stdin), sys.stdout)
+    json.dump(made(sys.stdin, *sys.argv[1:]), sys.stdout)

@@ -26,6 +26,18 @@ MOST_DROPPED = 0.2
 """Share of personas without a readable answer above which a group has no reasoned rate."""
 
 
+Message = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A chat whose last message is answered, the JSON schema of the answer, if it is JSON, and its longest form."""
+
+    messages: Sequence[Message]
+    schema: Mapping[str, Any] | None
+    max_tokens: int
+
+
 @dataclass(frozen=True)
 class Question:
     """What a reasoner is asked: how likely a persona is to reach each step."""
@@ -35,7 +47,7 @@ class Question:
     steps: tuple[str, ...]
 
     @property
-    def messages(self) -> list[dict[str, str]]:
+    def messages(self) -> list[Message]:
         """The question as messages of a chat."""
         said = {part: dict(known) for part, known in self.features.items()}
         lines = ["What users did in the past:", *(f"- {text}" for text in self.policies or ("nothing is recorded",)),
@@ -47,11 +59,25 @@ class Question:
                 {"role": "user", "content": "\n".join(lines)}]
 
 
+    def prompt(self, max_tokens: int) -> Prompt:
+        """Return the question with the form of its answer."""
+        return Prompt(self.messages, {
+            "type": "object", "additionalProperties": False, "required": list(self.steps),
+            "properties": {step: {"type": "number", "minimum": 0, "maximum": 1} for step in self.steps}}, max_tokens)
+
+
 class Reasoner(Protocol):
     """Answers questions about personas in words, JSON at best. What it says is not trusted."""
 
     async def answer(self, questions: Sequence[Question]) -> list[str]:
         """Return one text for each question. Raises what its model's outage raises: no answer is made up."""
+
+
+class Writer(Protocol):
+    """A model that answers prompts in words. What it says is not trusted."""
+
+    async def write(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Return one text for each prompt. Raises what its model's outage raises: no answer is made up."""
 
 
 class Formula(Strict):
@@ -84,6 +110,8 @@ class ReasonerSpec(Strict):
                               "judge, or of a model that can be asked.")
     max_tokens: int = Field(256, ge=1, le=8192, description="Longest answer of the judge.")
     temperature: float = Field(0.0, ge=0, le=2)
+    tokens: int = Field(0, ge=0, le=10**12, description="Tokens that a fit may use of the judge, its simulations "
+                        "included; 0: as many as the judge's own terms allow.")
     formulas: dict[str, Formula] | None = Field(None, min_length=1, description="A stand-in for a model: by step, "
                                                 "sigmoid(intercept + weights x numbers).")
 
@@ -106,15 +134,23 @@ def expect_formulas(formulas: Mapping[str, Formula], steps: Sequence[str], numbe
 
 def read(text: str, steps: Sequence[str]) -> list[float] | None:
     """Return the probability of each step that an answer gives; None where it is no JSON or lacks a step."""
-    try:
-        said: Any = json.loads(text[text.index("{"):text.rindex("}") + 1])
-    except (ValueError, RecursionError):
+    said = first_object(text)
+    if said is None:
         return None
     values = [said.get(step) for step in steps]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) and 0 <= one <= 1
                for one in values):
         return None
     return [float(one) for one in values]
+
+
+def first_object(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object that stands in a text, None where there is none."""
+    try:
+        found = json.loads(text[text.index("{"):text.rindex("}") + 1])
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 async def ask(reasoner: Reasoner, questions: Sequence[Question]) -> Floats:

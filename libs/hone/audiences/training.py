@@ -16,8 +16,10 @@ from hone.audiences.columns import Features, Floats
 from hone.audiences.decision_policies import Condition
 from hone.audiences.fitting import Kind
 from hone.audiences.fusion import SHRINKAGE, Fusion
+from hone.audiences.hypotheses import MOST_PAIRS
 from hone.audiences.mining import MiningParams, mine
 from hone.audiences.models import Model
+from hone.audiences.reasoning import ReasonerSpec
 from hone.audiences.simulator import Anchor, KnownUser, Simulator, inputs
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, one_of
@@ -34,6 +36,10 @@ class FitParams(Strict):
     mining: MiningParams = MiningParams()
     hypotheses: list[Condition] = Field([], max_length=200, description="Conditions that somebody proposes; their "
                                         "rates come from data.")
+    pairs: int = Field(0, ge=0, le=MOST_PAIRS, description="Contrasted pairs of exposures of each step that the "
+                       "reasoner reads to propose more conditions; 0: it proposes none.")
+    worded: bool = Field(False, description="Whether the reasoner writes the rules' sentences; one that says something "
+                         "else than its rule is not used.")
     drivers: list[str] = Field([], max_length=20, description="Numbers whose logistic model stands for the policies' "
                                "rates, so that these go on beyond the strategies of the logs.")
     model: Kind = Field("boosting", description="The fitted branch: boosting, or logistic.")
@@ -50,6 +56,15 @@ class FitParams(Strict):
                                          "evidence, instead of one that falls with support.")
     shrinkage: float = Field(SHRINKAGE, ge=0, description="Users whose worth the common weight has in a stratum's.")
     seed: int = Field(0, ge=0, lt=2**31)
+
+
+def expect_writer(params: FitParams, reasoner: ReasonerSpec | None) -> None:
+    """Raise Invalid for parameters that need a reasoner who can write, where there is none."""
+    if reasoner is not None and reasoner.judge is not None:
+        return
+    if wrong := [Problem(f"params.{name}", str(value), f"{none}, or a reasoner that is a judge or a model")
+                 for name, value, none in (("pairs", params.pairs, "0"), ("worded", params.worded, "false")) if value]:
+        raise Invalid(wrong)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,14 @@ from hone.client.resources import Resource
 FitState = Literal["waiting", "taken", "done", "failed"]
 
 
+class FitSpending(Resource):
+    """What a fit's questions to judges used, its simulations included. Answers that were known are not counted."""
+
+    answers: int
+    tokens: int
+    cost: float
+
+
 class AudienceFit(Resource):
     """A simulator of users, made of a dataset with logged behaviour. `report` says what was found."""
 
@@ -20,6 +28,7 @@ class AudienceFit(Resource):
     params: dict[str, Any]
     reasoner: dict[str, Any] | None = None  # who answers in the role simulator; null: nobody, the model stands alone
     report: dict[str, Any] = Field(default_factory=dict)
+    spent: FitSpending | None = None  # null: no judge was asked
     created_at: datetime
     ended_at: datetime | None = None
 

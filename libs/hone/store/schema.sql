@@ -701,6 +701,7 @@ CREATE TABLE audience_fits (
     state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed')),
     reason      text,                    -- why it failed, or is not done yet
     report      jsonb NOT NULL DEFAULT '{}', -- what was found
+    written     jsonb NOT NULL DEFAULT '{}', -- what a model added while it is made: hypotheses, sentences
     simulator   jsonb,                   -- hone.audiences.stored: numbers of both branches, and users; null: not yet
     fusion      jsonb,                   -- the weights; null: not calibrated
     attempts    integer NOT NULL DEFAULT 0,

@@ -10,7 +10,7 @@ from hone import ids
 from hone.api import simulation_pb2
 from hone.audiences.fusion import SHRINKAGE
 from hone.audiences.reasoning import ReasonerSpec
-from hone.audiences.training import FitParams
+from hone.audiences.training import FitParams, expect_writer
 from hone.client.audience_resources import (
     AudienceErrors,
     AudienceEvaluation,
@@ -90,6 +90,7 @@ class WantedCalibration(BaseModel):
 @router.post("", status_code=202)
 async def fit(wanted: WantedAudienceFit, caller: Caller) -> AudienceFit:
     """Ask for a simulator of users. It is made beside other work: GET shows how far it is."""
+    expect_writer(wanted.params, wanted.reasoner)
     async with caller.transaction() as transaction:
         if problems := unstorable(wanted.model_dump(mode="json")) or await audiences.problems(
                 transaction, wanted.dataset, wanted.reasoner):

@@ -25,11 +25,13 @@ from hone.process.line import StillWaiting
 from hone.rpc.errors import InvalidField, NotReady, Refused
 from hone.store.database import Row
 from services.simulation.audiences import figures, requests
-from services.simulation.audiences.reasoners import reasoner, turn_of
+from services.simulation.audiences.making import listed, of_listed
+from services.simulation.audiences.reasoners import OutOfTokens, reasoner, turn_of
 from services.simulation.audiences.requests import MOST_GROUPS, WantedGroup, fields_named
 from services.simulation.audiences.rows import AudienceRows, GroupRecord
-from services.simulation.audiences.worker import listed, of_listed
 
+EVALUATION_S = 540.0
+"""Seconds of an evaluation, within the gateway's limit of its answer."""
 _MOST_KEPT = 8
 
 
@@ -91,7 +93,7 @@ class AudienceAnswers:
                              for one, place in zip(request.groups, places, strict=True)])
         wanted = [requests.group(one.group, f"{place}group.")
                   for one, place in zip(request.groups, places, strict=True)]
-        found = [await self._simulated(fit, one, f"{place}group.") for one, place in zip(wanted, places, strict=True)]
+        found = await self._all(fit, list(zip(wanted, places, strict=True)))
         predicted = np.array([one.reaction.rates for one in found])
         users = np.array([one.users for one in request.groups], np.float64)
         strata = accuracy.by_stratum(predicted, measured, users, [one.stratum for one in found])
@@ -99,6 +101,21 @@ class AudienceAnswers:
             all=_accuracy(accuracy.measured(predicted, measured, users)),
             by_stratum={name: _accuracy(one) for name, one in strata.items()},
             sign_accuracy=accuracy.sign_accuracy(predicted, measured, _pairs(wanted)))
+
+    async def _all(self, fit: ReadyFit, wanted: Sequence[tuple[WantedGroup, str]]) -> list[Simulated]:
+        """Return how each group reacts. Raises NotReady where a slow reasoner does not come to an end in time.
+
+        What it said until then is kept: the same evaluation goes on there.
+        """
+        found = list[Simulated]()
+        try:
+            async with asyncio.timeout(EVALUATION_S):
+                for one, place in wanted:
+                    found.append(await self._simulated(fit, one, f"{place}group."))
+        except TimeoutError:
+            raise NotReady(f"the reasoner has answered for {len(found)} of {len(wanted)} groups in {EVALUATION_S:g} s; "
+                           "its answers are kept: ask again to go on, or ask for fewer groups") from None
+        return found
 
     async def calibrate(self, request: simulation_pb2.CalibrateAudienceRequest) -> Row:
         """Weigh both branches anew by the stored calibration groups, and return the fit's row."""
@@ -154,9 +171,12 @@ class AudienceAnswers:
         known = await self._rows.known(fit.id, record.asked)
         if known is not None and known["q"] is not None:
             return of_listed(known["q"], len(fit.simulator.steps))
-        answering = reasoner(self._judges, fit.reasoner, turn_of(fit.id, fit.tenant_id, fit.key_id))
+        answering = reasoner(self._judges, fit.reasoner, turn_of(fit.id, fit.tenant_id, fit.key_id),
+                             self._rows)
         try:
             return await ask(answering, fit.simulator.questions(about))
+        except OutOfTokens as used:
+            raise Refused(str(used)) from used
         except (JudgeFailed, StillWaiting) as away:
             raise NotReady(f"the reasoner gave no words: {away}") from away
 

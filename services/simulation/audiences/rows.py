@@ -1,7 +1,7 @@
 """The rows of fits and of the groups that they said something of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -31,6 +31,7 @@ class ClaimedFit:
     params: FitParams
     reasoner: ReasonerSpec | None
     attempts: int  # this one included
+    written: dict[str, Any] = field(default_factory=dict)  # what a model added in earlier attempts, by part of the fit
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class AudienceRows:
             row = await self._database.one("audiences.claim", owner=self._owner, lease_s=LEASE_S)
         return None if row is None else ClaimedFit(
             row["id"], row["tenant_id"], row["key_id"], row["dataset"], FitParams.model_validate(row["params"]),
-            ReasonerSpec.model_validate(row["reasoner"]) if row["reasoner"] else None, row["attempts"])
+            ReasonerSpec.model_validate(row["reasoner"]) if row["reasoner"] else None, row["attempts"], row["written"])
 
     async def keep(self, fit: ClaimedFit) -> bool:
         """Hold a fit for longer. Return False if it is this service's no more."""
@@ -110,6 +111,11 @@ class AudienceRows:
         with outage.reported():
             await self._database.run("audiences.again", **self._key(fit), after_s=after_s,
                                      reason=reason[:_LONGEST_REASON])
+
+    async def write(self, fit: ClaimedFit) -> None:
+        """Store what a model added to a fit, so that another attempt does not ask for it again."""
+        with outage.reported():
+            await self._database.run("audiences.write", **self._key(fit), written=Jsonb(fit.written))
 
     async def fail(self, fit: ClaimedFit, reason: str) -> None:
         """End a fit that cannot be made."""
@@ -153,6 +159,12 @@ class AudienceRows:
                    for name, value in vars(group).items()})
             row = await self._database.one("audiences.group", fit_id=fit_id, asked=group.asked)
         return str(row["id"]) if row else made
+
+    async def used(self, fit_id: str) -> int:
+        """Return how many tokens a fit has used of judges."""
+        with outage.reported():
+            row = await self._database.one("audiences.used", id=fit_id)
+        return int(row["tokens"]) if row else 0
 
     async def gaps(self, fit_id: str, most: int) -> list[float]:
         """Return the gaps of a fit's newest simulations, the oldest first."""

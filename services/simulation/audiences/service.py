@@ -9,7 +9,7 @@ from hone import ids
 from hone.api import simulation_pb2
 from hone.audiences.behaviour import KEYS
 from hone.audiences.reasoning import ReasonerSpec
-from hone.audiences.training import MOST_OPEN, FitParams
+from hone.audiences.training import MOST_OPEN, FitParams, expect_writer
 from hone.judges.asking import AskedJudges
 from hone.judges.endpoint import connections
 from hone.rpc.errors import InvalidField, OverBudget
@@ -18,6 +18,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
 from services.simulation.audiences import requests
 from services.simulation.audiences.answers import AudienceAnswers
+from services.simulation.audiences.requests import fields_named
 from services.simulation.audiences.rows import AudienceRows
 from services.simulation.audiences.worker import AudienceFits
 
@@ -34,6 +35,8 @@ class Audiences:
         reasoner = None
         if request.reasoner_json:
             reasoner = requests.model(request.reasoner_json, "reasoner_json", ReasonerSpec)
+        with fields_named():
+            expect_writer(params, reasoner)
         manifest = await self._rows.dataset(request.tenant_id, request.dataset)
         if manifest is None:
             raise InvalidField("dataset", request.dataset, "an uploaded dataset")

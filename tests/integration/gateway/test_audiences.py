@@ -1,6 +1,7 @@
 """Audiences over REST: a fit whose reasoner is a judge of the tenant, and how groups react."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -47,14 +48,19 @@ def fit(hone: Client, judge: ScriptedJudge) -> AudienceFit:
     rows = [{**row, "merchant": {**row["merchant"], "note": MERCHANT["note"]}, "outcome": {
         STEP: row["outcome"]["order"]}} for row in logs.rows(12)]
     hone.upload_dataset("logs", "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    made = hone.fit_audience("logs", {"model": "logistic", "personas": 4, "seed": 1}, {"judge": "scripted"})
+    made = ended(hone, hone.fit_audience(
+        "logs", {"model": "logistic", "personas": 4, "seed": 1}, {"judge": "scripted"}))
+    assert made.state == "done", made.reason
+    assert len(judge.asked) == 3 * 4, "three merchants of the fusion, four personas each"
+    return made
+
+
+def ended(hone: Client, made: AudienceFit) -> AudienceFit:
     deadline = time.monotonic() + 90
     while not made.ended:
         assert time.monotonic() < deadline, made
         time.sleep(0.2)
         made = hone.audience_fit(made.id)
-    assert made.state == "done", made.reason
-    assert len(judge.asked) == 3 * 4, "three merchants of the fusion, four personas each"
     return made
 
 
@@ -106,6 +112,51 @@ def test_a_judge_that_is_away_is_no_answer(gateway: Gateway, tenant: str, fit: A
         simulated(once, fit, note="JUDGE: status 500")
 
 
+@pytest.mark.usefixtures("fit")
+def test_a_model_proposes_conditions_and_writes_the_rules_sentences(hone: Client, judge: ScriptedJudge) -> None:
+    proposal = [[{"column": "user.loyalty", "comparison": "<=", "bound": 0.31}]]
+    strange = [[{"column": "user.mood", "comparison": ">", "bound": 0}]]
+
+    def script(asked: str) -> str | None:
+        if "hypotheses" in asked:
+            return json.dumps({"hypotheses": proposal + strange})
+        found = re.search(r"A measured rule: (.*)", asked)
+        return None if found is None else f"Plainly: {found[1]}" if "loyalty" in found[1] else "99% order"
+
+    judge.script = script
+    try:
+        made = ended(hone, hone.fit_audience(
+            "logs", {"model": "logistic", "personas": 2, "pairs": 6, "worded": True, "mining": {"max_policies": 8}},
+            {"judge": "scripted"}))
+    finally:
+        judge.script = None
+    assert made.state == "done", made.reason
+    report = made.report["hypotheses"]
+    assert (report["asked"], report["proposed"], report["refused"], report["kept"]) == (1, 1, 1, 1)
+    assert "user.mood" in report["complaints"][0]
+    policies = hone.audience_policies(made.id).data
+    assert any("loyalty is at most 0.31," in one.text for one in policies)
+    written = [one.text for one in policies if one.text.startswith("Plainly: ")]
+    assert len(written) == made.report["sentences"]["written"] > 0
+    assert made.report["sentences"]["refused"] == len(policies) - len(written) > 0
+    asked = [one["messages"][-1]["content"] for one in judge.asked[-6:]]
+    assert any("Plainly: " in text for text in asked), "the reasoner reads the sentences"
+    assert made.spent is not None
+    assert made.spent.tokens == 120 * made.spent.answers
+
+
+@pytest.mark.usefixtures("fit")
+def test_a_fit_stops_at_its_tokens(hone: Client, judge: ScriptedJudge) -> None:
+    before = len(judge.asked)
+    made = ended(hone, hone.fit_audience("logs", {"model": "logistic", "personas": 3, "seed": 5},
+                                         {"judge": "scripted", "tokens": 300}))
+    assert made.state == "failed"
+    assert made.reason == "reasoner.tokens: found 360 used tokens, expected less than 300"
+    assert len(judge.asked) - before == 3
+    assert made.spent is not None
+    assert (made.spent.answers, made.spent.tokens) == (3, 360)
+
+
 def test_evaluations_and_weights(hone: Client, fit: AudienceFit) -> None:
     groups = [{"merchant": MERCHANT, "strategy": {"discount": discount}, "rates": {STEP: rate}, "users": 150}
               for discount, rate in ((0.05, 0.3), (0.2, 0.5))]
@@ -134,6 +185,9 @@ def test_a_wrong_group_is_refused_by_its_field(
     ({"dataset": "prompts"}, "dataset: found prompts, where 0 of 1 rows have merchant_id"),
     ({"dataset": "logs", "params": {"kappa": 0}}, "params.kappa: found 0"),
     ({"dataset": "logs", "reasoner": {"judge": "nobody"}}, "reasoner.judge: found \"nobody\""),
+    ({"dataset": "logs", "params": {"pairs": 4}}, "params.pairs: found 4, expected 0, or a reasoner"),
+    ({"dataset": "logs", "params": {"worded": True}, "reasoner": {"formulas": {STEP: {}}}},
+     "params.worded: found True"),
     ({"dataset": "logs", "reasoner": {}}, "reasoner: found {}, expected either judge or formulas"),
 ])
 def test_a_wrong_fit_is_refused_by_its_field(

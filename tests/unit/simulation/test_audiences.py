@@ -16,10 +16,12 @@ from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed
 from hone.rpc.errors import InvalidField, NotReady
 from hone.spec.problems import Invalid, Problem
-from services.simulation.audiences import requests, worker
+from services.simulation.audiences import answers, computing, requests, worker
+from services.simulation.audiences.answers import AudienceAnswers
+from services.simulation.audiences.making import listed, of_listed
 from services.simulation.audiences.reasoners import turn_of
 from services.simulation.audiences.rows import ClaimedFit
-from services.simulation.audiences.worker import AudienceFits, listed, of_listed
+from services.simulation.audiences.worker import AudienceFits
 
 
 class Rows:
@@ -50,7 +52,7 @@ async def worked(rows: Rows, error: BaseException | None, attempts: int = 1) -> 
             raise error
         await asyncio.sleep(60)
 
-    cast(Any, fits)._made = making
+    cast(Any, fits)._maker.make = making
     await fits._work(fit(attempts))
     return rows.ended
 
@@ -117,7 +119,7 @@ def test_unreadable_personas_are_none_in_json() -> None:
 
 def test_texts_of_numbers_in_rows_are_numbers() -> None:
     kept = {"user": {"a": "1e-7", "b": "tea", "c": "12"}}
-    assert worker._numbers(kept) == {"user": {"a": 1e-7, "b": "tea", "c": "12"}}
+    assert computing.numbers(kept) == {"user": {"a": 1e-7, "b": "tea", "c": "12"}}
 
 
 def group(**given: Any) -> AudienceGroup:
@@ -160,12 +162,24 @@ def test_wrong_measurements_name_their_field(message: MeasuredGroup, refusal: st
         requests.rates(message, ["order"], "g.")
 
 
+async def test_a_slow_reasoner_ends_an_evaluation_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "EVALUATION_S", 0.02)
+    slow = AudienceAnswers(cast(Any, None), cast(Any, None))
+
+    async def simulated(_: Any, wanted: str, __: str) -> None:
+        await asyncio.sleep(0 if wanted == "quick" else 60)
+
+    cast(Any, slow)._simulated = simulated
+    with pytest.raises(NotReady, match=r"answered for 1 of 3 groups in 0.02 s; its answers are kept"):
+        await slow._all(cast(Any, None), cast(Any, [("quick", "a"), ("slow", "b"), ("slow", "c")]))
+
+
 async def test_a_process_that_ends_badly_is_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(ChildProcessError, match="ended with 1"):
-        await worker._computed(b"")
+        await computing.computed(b"")
 
 
 def test_the_turn_of_a_fit_counts_to_its_key() -> None:
     turn = turn_of("fit_1", "tenant_1", "key_1")
-    assert (turn.run, turn.tenant, turn.key) == ("audience/fit_1", "tenant_1", "key_1")
+    assert (turn.run, turn.tenant, turn.key) == ("fit_1", "tenant_1", "key_1")

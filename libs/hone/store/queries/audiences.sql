@@ -13,11 +13,17 @@ SELECT pg_advisory_xact_lock(hashtextextended('audience_fits ' || %(tenant_id)s,
 SELECT count(*) AS open FROM audience_fits WHERE tenant_id = %(tenant_id)s AND state IN ('waiting', 'taken')
 
 -- name: one
-SELECT id, dataset, params, reasoner, state, reason, report, fusion, created_at, ended_at FROM audience_fits
+SELECT id, dataset, params, reasoner, state, reason, report, fusion, created_at, ended_at,
+    (SELECT jsonb_build_object('answers', sum(answers), 'tokens', sum(tokens), 'cost', sum(cost)) FROM judge_spending
+     WHERE run_id = audience_fits.id HAVING count(*) > 0) AS spent
+FROM audience_fits
 WHERE tenant_id = %(tenant_id)s AND id = %(id)s
 
 -- name: page
-SELECT id, dataset, params, reasoner, state, reason, report, fusion, created_at, ended_at FROM audience_fits
+SELECT id, dataset, params, reasoner, state, reason, report, fusion, created_at, ended_at,
+    (SELECT jsonb_build_object('answers', sum(answers), 'tokens', sum(tokens), 'cost', sum(cost)) FROM judge_spending
+     WHERE run_id = audience_fits.id HAVING count(*) > 0) AS spent
+FROM audience_fits
 WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR id < %(after)s)
 ORDER BY id DESC LIMIT %(limit)s
 
@@ -28,19 +34,27 @@ ORDER BY length(id), id
 -- name: delete
 DELETE FROM audience_fits WHERE tenant_id = %(tenant_id)s AND id = %(id)s RETURNING id
 
+-- name: used
+-- Tokens that a fit has used of all judges.
+SELECT coalesce(sum(tokens), 0)::bigint AS tokens FROM judge_spending WHERE run_id = %(id)s
+
 -- name: claim
 UPDATE audience_fits SET state = 'taken', owner = %(owner)s, attempts = attempts + 1,
     due_at = now() + make_interval(secs => %(lease_s)s)
 WHERE id = ANY (ARRAY(
     SELECT id FROM audience_fits WHERE state IN ('waiting', 'taken') AND due_at <= now()
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, dataset, params, reasoner, attempts
+RETURNING id, tenant_id, key_id, dataset, params, reasoner, attempts, written
 
 -- name: keep
 -- Returns nothing where another service has taken the fit, or it was deleted.
 UPDATE audience_fits SET due_at = now() + make_interval(secs => %(lease_s)s)
 WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
 RETURNING id
+
+-- name: write
+UPDATE audience_fits SET written = %(written)s
+WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
 
 -- name: again
 UPDATE audience_fits SET state = 'waiting', due_at = now() + make_interval(secs => %(after_s)s), reason = %(reason)s
