@@ -46,9 +46,11 @@ def _place(row: Row) -> tuple[str, int]:
 
 
 def _trial(row: Row, sample: Trajectory) -> Trial:
-    turns = sum(call.role == "policy" for call in sample.calls)
-    return Trial(_noise(row), row["task_hash"], row["score"], row["completion_tokens"], turns,
-                 tuple(map(_tool, sample.steps)), sum(bool(step.injection) for step in sample.steps))
+    own = {call.index for call in sample.calls if call.role == "policy"}
+    failed = sum("failed" in step.injection for step in sample.steps)
+    return Trial(_noise(row), row["task_hash"], row["score"], row["completion_tokens"], len(own),
+                 tuple(_tool(step) for step in sample.steps if step.call in own),
+                 sum(bool(step.injection) for step in sample.steps) - failed, failed)
 
 
 def _tool(step: Step) -> str:

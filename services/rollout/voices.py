@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from hone.environments.contract import Message
 from hone.environments.hashing import digest
+from hone.environments.noise.written import NOISER
 from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.harnesses.seat import Ask
 from hone.judges.asking import AskedJudges
@@ -43,7 +44,7 @@ class Voices:
         """
         voice = claim.order.voices[ask.role]
         question = Question(
-            voice.endpoint, said, voice.max_tokens, voice.temperature, seed=_seed(claim, sample, ask))
+            voice.endpoint, said, voice.max_tokens, voice.temperature, seed=_seed(claim, sample, ask, said))
         reply = await self._retry.until_answered(
             claim, f"{ask.role} ({voice.endpoint})", lambda: self._reply(claim, ask.role, question))
         index, parent = place
@@ -71,5 +72,9 @@ def asked_digest(said: Sequence[Message]) -> str:
     return digest(list(said))
 
 
-def _seed(claim: Claim, sample: int, ask: Ask) -> int:
-    return zlib.crc32(f"{claim.order.seed}/{claim.order.request}/{sample}/{ask.number}".encode()) % 2**31
+def _seed(claim: Claim, sample: int, ask: Ask, said: Sequence[Message]) -> int:
+    """Return the seed of a role's words. Noise is that of the task: equal results get equal noise in a group."""
+    noise = (claim.order.task.get("noise") or {}) if ask.role == NOISER else {}
+    drawn = f"{noise['seed']}/{asked_digest(said)}" if noise else (
+        f"{claim.order.seed}/{claim.order.request}/{sample}/{ask.number}")
+    return zlib.crc32(drawn.encode()) % 2**31

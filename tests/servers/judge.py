@@ -95,6 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._compare(body, kind == "picky")
         elif kind == "seed":  # it accepts with seed 0 alone
             self._number(body, float(body["seed"] == 0))
+        elif kind == "noise":
+            self._complete(body, "Menu: Home.\n" + body["messages"][-1]["content"].partition("The tool's result:\n")[2])
         elif kind == "label":
             self._complete(body, json.dumps({"steps": ["why"], "result": value}))
         else:

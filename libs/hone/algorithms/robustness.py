@@ -25,6 +25,7 @@ class Trial:
     turns: int = 0  # calls of the policy
     tools: tuple[str, ...] = ()  # that were called, in order
     injections: int = 0
+    failed: int = 0  # results that stayed clean because a model wrote no fitting noise
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Robustness:
     tokens: float  # mean of a trial
     turns: float
     injections: float  # mean of a trial
+    failed: int  # results of all trials that stayed clean because a model wrote no fitting noise
     drop: float | None = None  # of the mean reward, as a share of the clean twins'; None: these have none
     drop_of_tasks: float | None = None  # mean over tasks of the drop of each
     undefined: int = 0  # tasks whose clean twins score 0, so that nothing can drop
@@ -79,6 +81,7 @@ def _robustness(
         noise, len(by_task), len(every), fmean(map(reward, by_task.values())),
         tuple(fmean(pass_hat(c, n, k) for c, n in counts) for k in range(1, most + 1)),
         fmean(one.tokens for one in every), fmean(one.turns for one in every), fmean(one.injections for one in every),
+        sum(one.failed for one in every),
         _drop([reward(noisy) for noisy, _ in twins.values()], [reward(of_clean) for _, of_clean in twins.values()]),
         fmean(drops) if drops else None, len(twins) - len(drops),
         fmean(_stable(noisy, of_clean) for noisy, of_clean in twins.values()) if twins else None)

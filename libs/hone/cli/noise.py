@@ -36,6 +36,8 @@ def below(found: NoiseReport) -> Iterator[str]:
            "clean answers to the same tasks")
     if masked := sum(row.masked for row in found.rows):
         yield f"{masked} answers have no score and no part in this"
+    if failed := sum(row.failed for row in found.rows):
+        yield f"{failed} results stayed clean, because the noiser's words did not fit"
     if undefined := max((row.undefined for row in found.rows), default=0):
         yield f"{undefined} tasks fail without noise, so that nothing can drop"
     if found.truncated:

@@ -9,7 +9,8 @@ class NoiseRow(Resource):
     `pass_hat` has pass^1, pass^2, …: the chance that so many samples of a task all succeed. `drop` is the share of the
     clean mean reward that is lost, `drop_of_tasks` the mean over tasks whose clean twins do not all fail (`undefined`
     counts the others), `stable` the share of samples that call their tools much as the clean ones do. `tokens`, `turns`
-    and `injections` are means of a sample; `masked` samples have no score and no part in the rest.
+    and `injections` are means of a sample; `masked` samples have no score and no part in the rest. `failed` counts
+    results that stayed clean because the model that writes noise wrote none that fits.
     """
 
     noise: str
@@ -21,6 +22,7 @@ class NoiseRow(Resource):
     tokens: float
     turns: float
     injections: float
+    failed: int = 0
     drop: float | None = None
     drop_of_tasks: float | None = None
     undefined: int = 0

@@ -199,7 +199,7 @@ class Seat:
         return answer
 
     async def act(self, *actions: str) -> Heard:
-        """Take actions in order, until one ends the episode or makes the environment ask a role; return all messages.
+        """Take actions in order, until one ends the episode; return all messages.
 
         A role that the environment asks is asked here. Its words are an action of its own.
         """
@@ -209,7 +209,6 @@ class Seat:
             said += taken.heard.messages
             if taken.ask is not None:
                 said += (await self.answered(taken.ask)).messages
-                break
             if self.ended:
                 break
         if said != self.facts.messages:

@@ -10,14 +10,17 @@ from hone.environments.contract import WrongParams
 from hone.environments.noise.noisy import noisy
 from hone.environments.single_turn import Asks
 from hone.resolution import sources
-from hone.spec.noise import USERS, NoiseSpec, TaskNoise
+from hone.spec.noise import USERS, WRITTEN, NoiseSpec, TaskNoise
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
+
+_WRITTEN = ", ".join(sorted(WRITTEN))
 
 
 def problems(spec: RunSpec, slots: Any) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
     """Return why a checked source's tasks cannot have its noise. Each type is tried on the first task that is made."""
-    return [] if spec.task.noise is None else list(_unfit(spec.task, spec.task.noise, "task"))
+    noise = spec.task.noise
+    return [] if noise is None else [*_unwritten(noise, "task"), *_unfit(spec.task, noise, "task")]
 
 
 def of_evaluation(spec: RunSpec) -> list[Problem]:
@@ -26,8 +29,13 @@ def of_evaluation(spec: RunSpec) -> list[Problem]:
         return []
     if not spec.eval.noise.intensity:
         return [Problem("eval.noise.intensity", "0", "at least 1, because a series without noise is the sampled one")]
-    return [problem for source in sources.held_out(spec)
-            for problem in _unfit(source.spec.task, spec.eval.noise, "eval")]
+    return [*_unwritten(spec.eval.noise, "eval"), *(
+        problem for source in sources.held_out(spec) for problem in _unfit(source.spec.task, spec.eval.noise, "eval"))]
+
+
+def _unwritten(noise: NoiseSpec, at: str) -> Iterator[Problem]:
+    if noise.writer == "model" and WRITTEN.isdisjoint(noise.types):
+        yield Problem(f"{at}.noise.writer", "model", f"rules, or one of the types that a model writes: {_WRITTEN}")
 
 
 def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from typing import Any
 from hone.algorithms import presets
 from hone.algorithms.slots import READERS, fillings, needs
 from hone.environments import ENVIRONMENTS
+from hone.environments.noise.written import NOISER
 from hone.graders import templates
 from hone.graders.variables import Variable
 from hone.resolution import sources
@@ -72,14 +73,30 @@ def asked(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one
     known = askable(spec)
     if any(kind not in ENVIRONMENTS for kind in _played(spec)):  # a problem of the source, reported there
         return []
-    return [Problem(f"roles.asked.{role}", found(one.named), unasked(role, known))
-            for role, one in spec.roles.asked.items() if role not in known]
+    return [*_unnamed(spec), *(Problem(f"roles.asked.{role}", found(one.named), unasked(role, known))
+                               for role, one in spec.roles.asked.items() if role not in known)]
+
+
+def _unnamed(spec: RunSpec) -> Iterator[Problem]:
+    """A policy writes no noise for itself: where a model writes it, the spec names that one."""
+    if (at := _written(spec)) and NOISER not in spec.roles.asked:
+        yield Problem(f"roles.asked.{NOISER}", "nothing", f"a model or an endpoint, because {at} is model")
 
 
 def askable(spec: RunSpec) -> frozenset[str]:
-    """Return the roles that the spec's environments may ask and that a spec may name a model for."""
+    """Return the roles that the spec's environments, and their noise, may ask and that a spec may name a model for."""
     asks = [ENVIRONMENTS[kind].asked_roles for kind in _played(spec) if kind in ENVIRONMENTS]
-    return frozenset[str]().union(*asks) - {"policy", "teacher"}
+    return frozenset({NOISER} if _written(spec) else ()).union(*asks) - {"policy", "teacher"}
+
+
+def _written(spec: RunSpec) -> str:
+    """Return the field by which a model writes noise in the run; empty: none does."""
+    trained = [] if presets.supervised(spec.algorithm) else sources.of(spec)
+    alone = [one for one in sources.held_out(spec) if one.held_out_alone]
+    if spec.eval is not None and spec.eval.noise is not None and spec.eval.noise.written:
+        return "eval.noise.writer"
+    noises = (one.spec.task.noise for one in [*trained, *alone])
+    return "task.noise.writer" if any(noise is not None and noise.written for noise in noises) else ""
 
 
 def unasked(role: str, known: frozenset[str]) -> str:

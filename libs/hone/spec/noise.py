@@ -14,6 +14,8 @@ NoiseType = Literal[ToolNoise, UserNoise]
 Third = Literal["anywhere", "early", "middle", "late"]
 LOSES: frozenset[NoiseType] = frozenset({"failure", "incomplete", "error"})
 """Types that take something of the truth away: it has to be asked for again."""
+WRITTEN: frozenset[NoiseType] = frozenset({"incomplete", "error", "redundancy", "misleading"})
+"""Types that a model may write instead of rules."""
 BUDGETS, QUOTAS = (0, 1, 2, 4), (0, 2, 4, 6)
 """Injections into the results of tools and into the words of a user, by intensity: Hone's scales."""
 USERS: frozenset[NoiseType] = frozenset(get_args(UserNoise))
@@ -38,6 +40,9 @@ class NoiseTerms(Strict):
     repair: bool = Field(
         True, description="Offer a tool `repair`: called with the name of a tool, it ends the noise in that tool's "
         "results.")
+    writer: Literal["rules", "model"] = Field(
+        "rules", description="Who writes the noise of tools but failures: rules, or the model or endpoint of the role "
+        "noiser (roles.asked.noiser), whose words are checked.")
     seed: int = Field(0, ge=0, lt=2**31, description="Seed of all draws, with the task's own.")
 
     @model_validator(mode="after")
@@ -62,6 +67,11 @@ class TaskNoise(NoiseTerms):
     type: NoiseType
 
     @property
+    def written(self) -> bool:
+        """Whether a model writes it."""
+        return self.writer == "model" and self.type in WRITTEN
+
+    @property
     def budget(self) -> int | None:
         return QUOTAS[self.intensity] if self.type in USERS and self.most is None else super().budget
 
@@ -84,6 +94,11 @@ class NoiseSpec(NoiseTerms):
             raise ValueError(f"expected a clean result after some tries, and {lost} at every step leaves none: bound "
                              "most or most_of_tool, or set interval above 0 or prob below 1")
         return self
+
+    @property
+    def written(self) -> bool:
+        """Whether a model writes noise of some type."""
+        return self.writer == "model" and bool(self.intensity) and not WRITTEN.isdisjoint(self.types)
 
     def of_task(self, key: str) -> TaskNoise | None:
         """Return the noise of the task that a key names; None: the task is clean. Equal keys draw alike."""

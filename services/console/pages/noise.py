@@ -70,6 +70,8 @@ def _figures(found: NoiseReport) -> Markup:
     if drops:
         drop, worst = max(drops)
         shown.append(parts.figure("Hardest noise", worst, f"{100 * drop:.1f} % of the clean reward is lost"))
+    if failed := sum(row.failed for row in found.rows):
+        shown.append(parts.figure("Stayed clean", str(failed), "results, because the noiser's words did not fit"))
     if undefined := max(row.undefined for row in found.rows):
         shown.append(parts.figure("Without a clean success", str(undefined), "tasks; nothing of them can drop"))
     if found.truncated:

@@ -171,8 +171,10 @@ def _step(step: dict[str, Any]) -> Markup:
 
 
 def _original(injection: dict[str, Any]) -> Iterable[Markup]:
-    """Yield what a tool said before noise changed it."""
-    if injection:
+    """Yield what a tool said before noise changed it, or why none did."""
+    if "failed" in injection:
+        yield tag("div", f"It stayed without noise: {injection['failed']}", class_="note")
+    elif injection:
         said = code(injection["original"]) if injection["executed"] else tag("em", "the call was not carried out")
         yield tag("div", tag("span", "without noise", class_="role"), said)
 
@@ -180,7 +182,8 @@ def _original(injection: dict[str, Any]) -> Iterable[Markup]:
 def _effects(step: dict[str, Any]) -> Iterable[Markup]:
     yield parts.chip("valid", "good") if step["valid"] else parts.chip("not valid", "bad")
     if injection := step.get("injection"):
-        yield parts.chip(f"noise: {injection['type']}", "warn")
+        failed = "failed" in injection
+        yield parts.chip(f"{'no ' if failed else ''}noise: {injection['type']}", "off" if failed else "warn")
     if step["effect"] is not None:
         yield parts.chip("changed something" if step["effect"] else "changed nothing", "off")
     if step["reward"] is not None:

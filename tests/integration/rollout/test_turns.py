@@ -42,6 +42,8 @@ class Market:
     then: Callable[[], None] = lambda: None  # called after each answer
     defect: bool = False  # an error in the environment when a customer speaks
     question: str = "s52="  # that a customer is asked
+    asks: bool = True  # whether a customer is asked at all
+    says: str = "s4="  # what the policy hears in the end
 
     def content(self, *_: Any) -> str:
         return "market"
@@ -65,10 +67,13 @@ class Visit:
 
     def step(self, action: str) -> Transition:
         self._heard.append(action)
-        if len(self._heard) == 2:
+        if len(self._heard) == 2 and self._market.asks:
             self._answered(action)
-        said: list[Message] = [{"role": "user", "content": "s4="}] if len(self._heard) == 2 else []
+        said: list[Message] = [{"role": "user", "content": self._market.says}] if len(self._heard) == 2 else []
         return Transition(self._seen(said), done=len(self._heard) == 3, valid=True)
+
+    def state_hash(self) -> str:
+        return str(self._heard)
 
     def _answered(self, words: str) -> None:
         if self._market.defect:
@@ -77,8 +82,9 @@ class Visit:
         self._market.then()
 
     def _seen(self, said: list[Message]) -> Observation:
-        ask = Ask("user", [{"role": "user", "content": self._market.question}]) if len(self._heard) == 1 else None
-        return Observation(said, {"answer": "13"}, {"type": "exact"}, 3, str(self._heard), ask=ask)
+        ask = Ask("user", [{"role": "user", "content": self._market.question}]) if (
+            self._market.asks and len(self._heard) == 1) else None
+        return Observation(said, {"answer": "13"}, {"type": "exact"}, 3, self.state_hash(), ask=ask)
 
 
 @pytest.fixture
@@ -205,6 +211,26 @@ async def test_an_endpoint_without_words_masks_the_sample(
     messages = [row["message"] for row in every(
         run.url, "SELECT message FROM events WHERE run_id = %(id)s AND kind = 'rollout.masked'", id=run.run_id)]
     assert all("shop gave no words for the role user: " in message and why in message for message in messages), messages
+
+
+@pytest.mark.parametrize(("order", "said", "calls"), [
+    ("noise", "Menu: Home.\nJUDGE: noise\n", 1), ("say nothing", "JUDGE: say nothing\n", 2)])
+async def test_a_noiser_writes_what_the_samples_of_a_group_hear_or_leaves_it_clean(
+        run: Run, market: Market, settings: Settings, open_worker: Open, judge: ScriptedJudge, order: str, said: str,
+        calls: int) -> None:
+    market.asks, market.says = False, f"JUDGE: {order}\n"
+    noise = {"type": "redundancy", "writer": "model", "prob": 1.0, "most": 1, "seed": 3}
+    voices = {"noiser": spoken_for(run, judge, settings)["voices"]["user"]}
+    run.request(1, n=2, task={**TASK, "noise": noise}, task_hash="", voices=voices)
+    await (await open_worker()).work()
+    assert len({one["seed"] for one in judge.asked}) == calls, "equal results are asked about alike"
+    for sample in trajectories(run, settings):
+        noisers = [call for call in sample.calls if call.role == "noiser"]
+        [noised] = [step for step in sample.steps if step.injection]
+        assert noised.said == [{"role": "user", "content": said}]
+        assert ("failed" in noised.injection) == (order != "noise")
+        assert len(noisers) == calls
+        assert (sample.ended, sample.status) == ("done", "ok")
 
 
 SORTING = {"environment": "sort_turns", "seed": 3, "item": None, "params": {"digits": 2, "slack": 1}}

@@ -52,3 +52,18 @@ def test_noise_of_users_needs_users_and_noise_of_tools_tools() -> None:
     assert nothing == 'task.noise.types: found "error", expected types of users alone: these tasks have no tools'
     orders = {"environment": "dialogue", "noise": {"types": ["user_conflict", "error"]}}
     assert resolve({**BASE, "task": orders}).task.noise is not None
+
+
+def test_a_model_that_writes_noise_is_named_and_none_where_nobody_asks_it() -> None:
+    written = {**SQLITE, "noise": {"types": ["failure", "misleading"], "writer": "model"}}
+    noiser: dict[str, Any] = {"asked": {"noiser": {"endpoint": "writer"}}}
+    evaluated = {"task": SQLITE, "eval": {"noise": written["noise"]}}
+    for changes, field in (({"task": written}, "task"), (evaluated, "eval")):
+        expected = f"a model or an endpoint, because {field}.noise.writer is model"
+        assert problems(**changes) == [f"roles.asked.noiser: found nothing, expected {expected}"]
+        assert resolve({**BASE, **changes, "roles": noiser}).roles.endpoints == {"noiser": "writer"}
+    [nobody] = problems(task=SQLITE, roles=noiser)
+    assert nobody.startswith('roles.asked.noiser: found "writer", expected none')
+    [wrong] = problems(task={**SQLITE, "noise": {"types": ["failure"], "writer": "model"}})
+    assert wrong == ('task.noise.writer: found model, expected rules, or one of the types that a model writes: error, '
+                     "incomplete, misleading, redundancy")

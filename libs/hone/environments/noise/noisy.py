@@ -22,7 +22,7 @@ from hone.environments.contract import (
     WrongParams,
 )
 from hone.environments.hashing import digest
-from hone.environments.noise import parts
+from hone.environments.noise import parts, written
 from hone.environments.noise.schedule import Injected, Schedule
 from hone.environments.noise.tool_noise import MOST_BYTES, RULES
 from hone.environments.noise.user_noise import USER_RULES, guideline
@@ -43,10 +43,22 @@ class Repair(Strict):
 
 
 @dataclass(frozen=True)
+class _Awaited:
+    """A result that waits for a model's words."""
+
+    taken: Transition  # without noise
+    tool: str
+    action: str
+    place: int  # of the message that is changed
+    refused: tuple[tuple[str, str], ...] = ()  # words, with the reason why they cannot stand for the result
+
+
+@dataclass(frozen=True)
 class _NoiseState:
     step: int = 0  # steps that noise could have struck
     injected: tuple[Injected, ...] = ()
     repaired: tuple[str, ...] = ()
+    awaited: _Awaited | None = None
 
 
 class NoisyEpisode:
@@ -62,6 +74,8 @@ class NoisyEpisode:
         return self._shown(seen)
 
     def step(self, action: str) -> Transition:
+        if self._state.awaited is not None:
+            return self._passed(self._heard(self._state.awaited, action))
         call, seen = tool_call(action), self._seen
         if call is not None and call.tool == REPAIR and self._repairs(seen):
             return self._repair(call)
@@ -81,14 +95,16 @@ class NoisyEpisode:
     def snapshot(self) -> dict[str, Any]:
         state = self._state
         own = {"step": state.step, "repaired": list(state.repaired),
-               "injected": [asdict(one) for one in state.injected], "seen": asdict(self._seen) if self._seen else None}
+               "injected": [asdict(one) for one in state.injected], "seen": asdict(self._seen) if self._seen else None,
+               "awaited": asdict(state.awaited) if state.awaited else None}
         return {**self.inner.snapshot(), KEY: own}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         own = snapshot[KEY]
         self.inner.restore({name: value for name, value in snapshot.items() if name != KEY})
         self._state = _NoiseState(
-            own["step"], tuple(Injected(**one) for one in own["injected"]), tuple(own["repaired"]))
+            own["step"], tuple(Injected(**one) for one in own["injected"]), tuple(own["repaired"]),
+            _awaited(own["awaited"]) if own.get("awaited") else None)
         self._seen = _observation(own["seen"]) if own["seen"] else None
 
     def fork(self) -> "NoisyEpisode":
@@ -99,9 +115,10 @@ class NoisyEpisode:
     def state_hash(self) -> str:
         """Return the clean episode's hash until noise or a repair has come."""
         clean, state = self.inner.state_hash(), self._state
-        if not state.injected and not state.repaired:
+        if not state.injected and not state.repaired and state.awaited is None:
             return clean
-        return digest({"clean": clean, **asdict(state)})
+        own = {name: value for name, value in asdict(state).items() if name != "awaited" or value is not None}
+        return digest({"clean": clean, **own})
 
     def verify(self) -> float | None:
         return self.inner.verify()
@@ -145,16 +162,40 @@ class NoisyEpisode:
         place = _result_place(taken, self._noise)
         if place is None:
             return taken
-        message = taken.observation.messages[place]
-        original = message["content"]
+        if self._noise.written:
+            return self._asked(_Awaited(taken, tool, action, place))
+        original = taken.observation.messages[place]["content"]
         said = self._noised(original, action)
         if said is None or said == original or not _same_form(original, said):
             return taken
         self._inject(tool)
-        messages = [*taken.observation.messages]
-        messages[place] = {**message, "content": said}
-        seen = replace(taken.observation, messages=messages)
-        return replace(taken, observation=seen, injection=self._record(original, said))
+        return replace(_saying(taken, place, said), injection=self._record(original, said))
+
+    def _asked(self, awaited: _Awaited) -> Transition:
+        """Return the step's result without what was said, and ask the model that writes noise for it."""
+        self._state, taken = replace(self._state, awaited=awaited), awaited.taken
+        result = taken.observation.messages[awaited.place]["content"]
+        asks = Ask(written.NOISER, written.messages(self._noise.type, result, awaited.action, awaited.refused))
+        asking = replace(taken, observation=replace(taken.observation, messages=[], ask=asks))
+        return _unpaid(asking) if awaited.refused else asking
+
+    def _heard(self, awaited: _Awaited, words: str) -> Transition:
+        """Return the awaited result as a model wrote it; without noise where its words were refused too often."""
+        original = awaited.taken.observation.messages[awaited.place]["content"]
+        try:
+            said = written.read(self._noise.type, original, words)
+        except written.Unfit as unfit:
+            refused = (*awaited.refused, (words, str(unfit)))
+            if len(refused) <= written.RETRIES:
+                return self._asked(replace(awaited, refused=refused))
+            self._state = replace(self._state, awaited=None)
+            failed = {"type": self._noise.type, "step": self._state.step, "tool": awaited.tool, "original": original,
+                      "injected": original, "executed": True, "failed": str(unfit), "refused": [*map(list, refused)]}
+            return replace(_unpaid(awaited.taken), injection=failed)
+        self._state = replace(self._state, awaited=None)
+        self._inject(awaited.tool)
+        record = {**self._record(original, said), "writer": "model"}
+        return replace(_unpaid(_saying(awaited.taken, awaited.place, said)), injection=record)
 
     def _noised(self, said: str, action: str) -> str | None:
         if self._noise.type in USERS:
@@ -261,6 +302,18 @@ def _result_place(taken: Transition, noise: TaskNoise) -> int | None:
     return len(messages) - 1 if fits and not said.lower().startswith("error") else None
 
 
+def _saying(taken: Transition, place: int, said: str) -> Transition:
+    """Return the result of a step with other words in one of its messages."""
+    messages = [*taken.observation.messages]
+    messages[place] = {**messages[place], "content": said}
+    return replace(taken, observation=replace(taken.observation, messages=messages))
+
+
+def _unpaid(taken: Transition) -> Transition:
+    """Return a result that says again what a step did, and pays nothing: the step itself was paid."""
+    return replace(taken, reward=None if taken.reward is None else 0.0, rules=dict.fromkeys(taken.rules, 0.0))
+
+
 def _same_form(original: str, said: str) -> bool:
     """Return whether a result of JSON is still JSON with the same keys."""
     before, after = parts.parsed(original), parts.parsed(said)
@@ -273,3 +326,9 @@ def _observation(stored: Mapping[str, Any]) -> Observation:
     entities, ask = stored["entities"], stored["ask"]
     return Observation(**{
         **stored, "entities": Entities(**entities) if entities else None, "ask": Ask(**ask) if ask else None})
+
+
+def _awaited(stored: Mapping[str, Any]) -> _Awaited:
+    taken = Transition(**{**stored["taken"], "observation": _observation(stored["taken"]["observation"])})
+    return _Awaited(taken, stored["tool"], stored["action"], stored["place"],
+                    tuple((words, why) for words, why in stored["refused"]))

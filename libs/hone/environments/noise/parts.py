@@ -73,8 +73,14 @@ def entries(lines: list[str]) -> list[int]:
 
 def with_value(line: str, change: Callable[[str], str]) -> str:
     """Return a line whose value is changed; the key or the bullet before it stays."""
+    key, value = keyed(line)
+    return f"{key}{change(value)}"
+
+
+def keyed(line: str) -> tuple[str, str]:
+    """Return a line's key or bullet, and its value; of another line an empty key, and the line."""
     found = _ENTRY.match(line)
-    return f"{found[1]}{change(found[2])}" if found else change(line)
+    return (found[1], found[2]) if found else ("", line)
 
 
 def relevance(part: str, asked: str) -> int:
