@@ -13,7 +13,9 @@ import json
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +27,43 @@ from benchmarks.results import RESULTS, store
 from hone.api import simulation_pb2 as pb
 from hone.api import simulation_pb2_grpc, trajectory_pb2
 from hone.client import Client
+from hone.environments.packages.package import Package
+from hone.environments.synthesis.making import make_package
 from hone.environments.tools import ToolCall
 from hone.rpc.client import channel
 from hone.stack.embedded import Stack
-from tests.unit.environments.packages.shop import shop
+from hone.telemetry import logs
 
 BATCH, SAMPLED, MIB = 64, 64, 2**20
 ROWS = {"1 kB": 8, "16 kB": 300, "256 kB": 5000}
 """Rows of a database, by about the size of its state."""
 
 
-def worlds(package: str) -> dict[str, tuple[trajectory_pb2.Task, str]]:
-    """Return a task and an action that can be repeated, by the name of the kind of world."""
+@dataclass(frozen=True)
+class World:
+    """A task, and what is done in the step of a number."""
+
+    task: trajectory_pb2.Task
+    action: Callable[[int], str]
+    tenant_id: str = ""  # whose calls share programs of the sandbox; empty: each call has one of its own
+
+
+def worlds(package: Package, tenant_id: str) -> dict[str, World]:
+    """Return the worlds by the name of their kind."""
     query = ToolCall("query", {"sql": "SELECT count(*) FROM items"}).action()
-    find = ToolCall("find_order", {"email": "ada@mail.org"}).action()
+    first = package.tasks[0].chain[0]
+    called = partial(_same, ToolCall(first.tool, first.arguments).action())
+    task = _task("package", {"package": package.digest, "turns": 500})
     return {
-        "sqlite": (_task("sqlite", {"turns": 100}), query),
-        "dialogue": (_task("dialogue", {"domain": "sales", "turns": 100, "sales": {"hazard": 0.0, "turns": 100}}),
-                     "What matters most to you?"),
-        "package": (_task("package", {"package": package, "turns": 500}), find),
+        "sqlite": World(_task("sqlite", {"turns": 100}), partial(_same, query)),
+        "dialogue": World(_task("dialogue", {"domain": "orders"}), "There is a point {} to discuss.".format),
+        "package, each call alone": World(task, called),
+        "package": World(task, called, tenant_id),
     }
+
+
+def _same(action: str, index: int) -> str:  # noqa: ARG001 — it is the same in every step
+    return action
 
 
 def _task(environment: str, params: Mapping[str, Any], item: Mapping[str, Any] | None = None) -> trajectory_pb2.Task:
@@ -58,22 +77,32 @@ class Sessions:
     def __init__(self, stub: Any, process: psutil.Process) -> None:
         self._stub, self._process = stub, process
 
-    async def measured(self, task: trajectory_pb2.Task, action: str, count: int, steps: int) -> dict[str, float]:
+    async def measured(self, world: World, count: int, steps: int) -> dict[str, float]:
         """Return what `count` sessions cost: memory, and the time of starts and of steps."""
         before, began = self._process.memory_info().rss, time.perf_counter()
-        ids = [one.session_id for start in range(0, count, BATCH)
-               for one in (await self._stub.Reset(pb.ResetRequest(tasks=[task] * min(BATCH, count - start)))).sessions]
+        starts = [await self._begun(world, min(BATCH, count - start)) for start in range(0, count, BATCH)]
+        ids = list(chain.from_iterable(starts))
         started_s = time.perf_counter() - began
-        held, taken, began = self._process.memory_info().rss, list[float](), time.perf_counter()
+        held, used, taken, began = self._process.memory_info().rss, self._cpu_s(), list[float](), time.perf_counter()
         for index in range(steps):
             for start in range(0, count, BATCH):
                 batch = ids[start:start + BATCH]
-                taken.append(await _ms(partial(self._step, batch, index, action)))
-        stepped_s = time.perf_counter() - began
+                taken.append(await _ms(partial(self._step, batch, index, world)))
+        stepped_s, used = time.perf_counter() - began, self._cpu_s() - used
         await self._stub.Close(pb.CloseRequest(session_ids=ids))
         cut = statistics.quantiles(taken, n=100)
         return {"kib_a_session": (held - before) / count / 1024, "start_ms": 1000 * started_s / count,
-                "steps_a_second": count * steps / stepped_s, "batch_p50_ms": cut[49], "batch_p99_ms": cut[98]}
+                "steps_a_second": count * steps / stepped_s, "cpu_ms_a_step": 1000 * used / count / steps,
+                "batch_p50_ms": cut[49], "batch_p99_ms": cut[98]}
+
+    def _cpu_s(self) -> float:
+        used = self._process.cpu_times()
+        return used.user + used.system
+
+    async def _begun(self, world: World, count: int) -> list[str]:
+        with logs.about(tenant_id=world.tenant_id):
+            answer = await self._stub.Reset(pb.ResetRequest(tasks=[world.task] * count))
+        return [one.session_id for one in answer.sessions]
 
     async def copies(self, task: trajectory_pb2.Task) -> dict[str, float]:
         """Return the size of a session's state, and the milliseconds of a snapshot and of a fork."""
@@ -84,9 +113,10 @@ class Sessions:
         forks = await _several(partial(self._stub.Fork, pb.ForkRequest(session_id=named)))
         return {"bytes": len(state), "snapshot_ms": statistics.median(snapshots), "fork_ms": statistics.median(forks)}
 
-    async def _step(self, ids: Sequence[str], index: int, action: str) -> None:
-        answer = await self._stub.StepBatch(pb.StepBatchRequest(steps=[
-            pb.StepRequest(session_id=one, index=index, action=action) for one in ids]), timeout=600)
+    async def _step(self, ids: Sequence[str], index: int, world: World) -> None:
+        with logs.about(tenant_id=world.tenant_id):
+            answer = await self._stub.StepBatch(pb.StepBatchRequest(steps=[
+                pb.StepRequest(session_id=one, index=index, action=world.action(index)) for one in ids]), timeout=600)
         wrong = [one for one in answer.outcomes if not one.HasField("taken")]
         assert not wrong, wrong[0]
 
@@ -101,13 +131,12 @@ async def _ms(ask: Callable[[], Awaitable[Any]]) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
-async def measured(stack: Stack, count: int, steps: int, digest: str) -> dict[str, Any]:
+async def measured(stack: Stack, count: int, steps: int, kinds: Mapping[str, World]) -> dict[str, Any]:
     """Return the figures of each kind of world, and of copies by the size of the state."""
     kept, process = stack.record(), psutil.Process(stack.pids()["simulation-0"])
     async with channel(kept.addresses["simulation-0"], kept.stack_token) as connection:
         sessions = Sessions(simulation_pb2_grpc.SimulationServiceStub(connection), process)
-        found = {name: await sessions.measured(task, action, count, steps)
-                 for name, (task, action) in worlds(digest).items()}
+        found = {name: await sessions.measured(world, count, steps) for name, world in kinds.items()}
         copies = {size: await sessions.copies(_task("sqlite", {}, {
             "prompt": "?", "answer": "1", "database": _script(rows)})) for size, rows in ROWS.items()}
     return {"worlds": found, "copies": copies}
@@ -118,11 +147,12 @@ def _script(rows: int) -> str:
     return f"CREATE TABLE items (id INTEGER, name TEXT); INSERT INTO items VALUES {values};"
 
 
-def _added(client: Client, scratch: Path) -> str:
-    package = shop()
+def _added(client: Client, scratch: Path) -> Package:
+    package = make_package("a small hotel", tasks=4).package
     for name, data in package.files.items():
         (scratch / name).write_bytes(data)
-    return client.add_package("shop", scratch).digest
+    client.add_package("hotel", scratch)
+    return package
 
 
 def main() -> None:
@@ -134,7 +164,8 @@ def main() -> None:
     args = parser.parse_args()
     began = provenance()
     with stack_run.scratch() as scratch, stack_run.embedded(scratch / "state", {}, {}) as (stack, client):
-        found = asyncio.run(measured(stack, args.sessions, args.steps, _added(client, scratch)))
+        kinds = worlds(_added(client, scratch), client.account().tenant_id)
+        found = asyncio.run(measured(stack, args.sessions, args.steps, kinds))
     store(args.out, {**began, "sessions": args.sessions, "steps": args.steps, "batch": BATCH, **found})
 
 

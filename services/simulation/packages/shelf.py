@@ -19,6 +19,7 @@ from hone.environments.packages.package import Package
 from hone.sandbox.client import Sandbox, SandboxBusy
 from hone.sandbox.program import Ended, Program, Ran
 from hone.store.database import AsyncDatabase
+from services.simulation.packages.batches import CallBatches
 
 OWNER: ContextVar[str] = ContextVar("owner", default="")
 """The tenant whose work it is; empty: a service's, which may play every package."""
@@ -31,17 +32,31 @@ class PackageShelf:
     """Make it on the running loop."""
 
     def __init__(self, database: AsyncDatabase, sandbox: Sandbox) -> None:
-        self._database, self._sandbox, self._loop = database, sandbox, asyncio.get_running_loop()
-        self._kept, self._lock = OrderedDict[tuple[str, str], Package](), Lock()
+        self._database, self._batches, self._loop = database, CallBatches(sandbox), asyncio.get_running_loop()
+        self._kept, self._reading = OrderedDict[tuple[str, str], Package](), dict[tuple[str, str], Lock]()
+        self._lock = Lock()
 
     def package(self, reference: str) -> Package:
         """Return the package with a digest, or the one that a name of the tenant means. Raises WrongParams."""
         tenant = OWNER.get()
         digest = reference if _DIGEST.fullmatch(reference) else self._digest(tenant, reference)
         with self._lock:
-            if (tenant, digest) in self._kept:
-                self._kept.move_to_end((tenant, digest))
-                return self._kept[tenant, digest]
+            reading = self._reading.setdefault((tenant, digest), Lock())
+        with reading:  # one thread reads it, those that come meanwhile wait
+            try:
+                return self._found(tenant, digest) or self._read(tenant, digest, reference)
+            finally:
+                with self._lock:
+                    self._reading.pop((tenant, digest), None)
+
+    def _found(self, tenant: str, digest: str) -> Package | None:
+        with self._lock:
+            if (tenant, digest) not in self._kept:
+                return None
+            self._kept.move_to_end((tenant, digest))
+            return self._kept[tenant, digest]
+
+    def _read(self, tenant: str, digest: str, reference: str) -> Package:
         row = self._waited(self._database.one("packages.content", tenant_id=tenant or None, digest=digest))
         if row is None:
             raise _unknown(reference)
@@ -53,9 +68,9 @@ class PackageShelf:
         return found
 
     def run(self, program: Program) -> Ran:
-        """Run a program in the sandbox. A sandbox without a place in time is an infrastructure error."""
+        """Run a program in the sandbox, a call beside others. No place in time is an infrastructure error."""
         try:
-            return self._waited(self._sandbox.run(program, OWNER.get()))
+            return self._waited(self._batches.run(program, OWNER.get()))
         except SandboxBusy as busy:
             return Ran(Ended.INFRA_ERROR, str(busy))
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -18,6 +18,7 @@ from hone.environments.packages.package import Package
 from hone.environments.tasks import content_hash, split_of
 from hone.environments.tools import ToolCall
 from hone.stack import ports
+from hone.telemetry import logs
 from tests.integration.reward.rows import Run, make_run
 from tests.servers.service import refused_field, running
 from tests.unit.environments.packages.shop import MANIFEST, SOURCE, shop
@@ -33,8 +34,29 @@ def connect(db):
     return str(socket.create_connection(("127.0.0.1", 5432), timeout=1))
 '''
 WRONG = ("slow", "open_file", "connect")
-PACKAGE = shop(source=SOURCE + HOSTILE, manifest=MANIFEST.model_copy(update={"tools": [*MANIFEST.tools, *(
-    MANIFEST.tools[0].model_copy(update={"name": name, "parameters": {}, "required": []}) for name in WRONG)]}))
+LEAVING = '''
+seen = []
+
+
+def remember(db):
+    seen.append(db.now)
+    key = db.new_id("seen")
+    db["orders"][key] = {"order_id": key, "email": db.new_id("mail"), "status": "paid", "total": len(seen)}
+    return seen
+
+
+def leave(db):
+    raise SystemExit(0)
+'''
+
+
+def with_tools(source: str, names: Sequence[str]) -> Package:
+    return shop(source=SOURCE + source, manifest=MANIFEST.model_copy(update={"tools": [*MANIFEST.tools, *(
+        MANIFEST.tools[0].model_copy(update={"name": name, "parameters": {}, "required": []}) for name in names)]}))
+
+
+PACKAGE = with_tools(HOSTILE, WRONG)
+SHARED = with_tools(LEAVING, ("remember", "leave", "slow", "broken"))
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +113,22 @@ def test_tools_that_loop_or_reach_out_fail_and_the_episode_goes_on(simulation: A
         assert not taken.valid
     assert json.loads(taken.observation.item_json)["tool_failures"] == len(WRONG)
     assert stepped(simulation, session, 3, ToolCall("cancel_order", {"order_id": "W1"}).action()).effect
+
+
+def test_steps_at_one_time_leave_what_they_leave_one_by_one(simulation: Any, tenant: Run) -> None:
+    put(tenant, "shared", SHARED)
+    tools = ("remember", "slow", "leave", *("remember", "broken", "remember", "cancel_order") * 4)
+    actions = [ToolCall(tool, {"order_id": "W1"} if tool == "cancel_order" else {}).action() for tool in tools]
+    with logs.about(tenant_id=tenant.tenant_id):
+        sessions = [started(simulation, SHARED.digest) for _ in range(2 * len(actions))]
+        alone = [stepped(simulation, one, 0, action) for one, action in zip(sessions, actions, strict=False)]
+        batch = simulation.StepBatch(pb.StepBatchRequest(steps=[
+            pb.StepRequest(session_id=one.session_id, index=0, action=action)
+            for one, action in zip(sessions[len(actions):], actions, strict=True)]), timeout=120)
+    found = [outcome.taken.SerializeToString(deterministic=True) for outcome in batch.outcomes]
+    assert found == [one.SerializeToString(deterministic=True) for one in alone]
+    for one in (alone[0], alone[3]):
+        assert json.loads(one.observation.messages[0].content) == ["2026-01-01T08:00:00Z"], "it remembers one call"
 
 
 def test_a_package_that_is_not_there_is_refused_by_its_field(simulation: Any, tenant: Run) -> None:

@@ -1,7 +1,7 @@
 """One task of a package being played. The tables are kept here; each call of a tool runs elsewhere."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from hone.environments.contract import EpisodeLost, EpisodeOver, Message, Observation, Transition
@@ -21,6 +21,9 @@ class _PackageState:
     step: int = 0
     answer: str | None = None
     failures: int = 0  # of the tools' code
+
+
+_STATE = tuple(one.name for one in fields(_PackageState))
 
 
 class PackageEpisode:
@@ -52,7 +55,7 @@ class PackageEpisode:
         return Transition(seen, self._over(), valid, effect=after.tables != state.tables)
 
     def snapshot(self) -> dict[str, Any]:
-        return asdict(self._state)
+        return {name: getattr(self._state, name) for name in _STATE}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self._state = _PackageState(**snapshot)

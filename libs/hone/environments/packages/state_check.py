@@ -36,7 +36,7 @@ def _of_table(table: TableSpec, final: Mapping[str, Row], truth: Mapping[str, Ro
     for key, found, expected in pairs:
         yield from (
             Mismatch(table.name, key, column.name, column.kind, expected.get(column.name), found.get(column.name))
-            for column in table.columns if not _same(column, found, expected))
+            for column in table.columns if found != expected and not _same(column, found, expected))
     yield from (Mismatch(table.name, key, kind="missing", expected=dict(truth[key])) for key in missing)
     yield from (Mismatch(table.name, key, kind="added", found=dict(final[key])) for key in added)
 
@@ -63,8 +63,9 @@ def _aligned(
 
 def _alike(table: TableSpec, one: Row, other: Row) -> bool:
     hard = [column.name for column in table.columns if column.kind == "hard"]
-    return all(plain_key(one.get(name)) == plain_key(other.get(name)) or hard_equal(one.get(name), other.get(name))
-               for name in hard)
+    return one == other or all(
+        plain_key(one.get(name)) == plain_key(other.get(name)) or hard_equal(one.get(name), other.get(name))
+        for name in hard)
 
 
 def _same(column: Column, found: Row, expected: Row) -> bool:
