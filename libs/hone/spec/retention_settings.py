@@ -28,3 +28,6 @@ class RetentionSettings(Strict):
     grader_checks_d: float | None = Field(
         90.0, gt=0, description="Days after its end for which a check of a grader is kept; that of a run until the run "
         "has ended, too.")
+    simulations_d: float | None = Field(
+        90.0, gt=0, description="Days for which it is kept what simulators of audiences said of groups, and why fits of "
+        "them failed. Simulators stay until they are deleted.")

@@ -16,7 +16,7 @@ def sweep(database: Database, kept: RetentionSettings, batch: int = BATCH) -> di
     ages = {"preflights": kept.preflights_d, "runs": kept.runs_d, "exports": kept.exports_d,
             "versions": kept.versions_d, "samples": kept.samples_d, "events": kept.events_d,
             "idempotency": kept.idempotency_d, "decisions": kept.decisions_d, "judge_answers": kept.judge_answers_d,
-            "grader_checks": kept.grader_checks_d}
+            "grader_checks": kept.grader_checks_d, "simulations": kept.simulations_d}
     found = {name: database.run(f"retention.{name}", days=days, limit=batch)
              for name, days in ages.items() if days is not None}
     found["journal"] = database.run("retention.journal", limit=batch)

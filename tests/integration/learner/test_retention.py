@@ -97,6 +97,25 @@ def test_old_checks_of_graders_go_but_for_those_of_open_runs(database: Database,
     assert {row["id"] for row in rows} == {"young", "of_open", "waits"}
 
 
+def test_old_simulations_and_failed_fits_go_and_simulators_stay(database: Database, postgres_owner_url: str) -> None:
+    run = add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        for name, state, days in (("done", "done", 91), ("old", "failed", 91), ("young", "failed", 89)):
+            connection.execute(
+                "INSERT INTO audience_fits (id, tenant_id, dataset, params, state, ended_at) VALUES"
+                " (%s, %s, 'logs', '{}', %s, now() - make_interval(days => %s))", (name, run.tenant_id, state, days))
+        for name, purpose, days in (("a", "simulation", 91), ("b", "simulation", 89), ("c", "calibration", 91)):
+            connection.execute(
+                "INSERT INTO audience_groups (id, fit_id, tenant_id, purpose, asked, spec, stratum, users, personas, fitted,"
+                " created_at) VALUES (%s, 'done', %s, %s, %s, '{}', '', 1, '{}', '[]', now() - make_interval(days => %s))",
+                (name, run.tenant_id, purpose, name, days))
+    assert retention.sweep(database, RetentionSettings())["simulations"] == 1
+    with psycopg.connect(postgres_owner_url) as connection:
+        assert connection.execute("SELECT array_agg(id ORDER BY id) FROM audience_fits").fetchone() == (
+            ["done", "young"],)
+        assert connection.execute("SELECT array_agg(id ORDER BY id) FROM audience_groups").fetchone() == (["b", "c"],)
+
+
 def test_old_exports_go(database: Database, postgres_owner_url: str) -> None:
     run, export = add_run(postgres_owner_url), ids.new("op")
     with psycopg.connect(postgres_owner_url) as connection:

@@ -88,6 +88,16 @@ DELETE FROM grader_checks WHERE id = ANY (ARRAY(
         AND NOT EXISTS (SELECT FROM runs r WHERE r.id = c.run_id AND r.state IN ('queued', 'running', 'paused'))
     LIMIT 10 * %(limit)s))
 
+-- name: simulations
+-- Fits that failed, and what fits said of groups that nobody measured. Simulators and their calibration stay.
+WITH failed AS (
+    DELETE FROM audience_fits WHERE id = ANY (ARRAY(
+        SELECT id FROM audience_fits WHERE state = 'failed' AND ended_at < now() - make_interval(secs => 86400 * %(days)s)
+        LIMIT %(limit)s)))
+DELETE FROM audience_groups WHERE id = ANY (ARRAY(
+    SELECT id FROM audience_groups
+    WHERE purpose = 'simulation' AND created_at < now() - make_interval(secs => 86400 * %(days)s) LIMIT 10 * %(limit)s))
+
 -- name: journal
 -- Calls of groups that have ended or are gone: the transactions that end a group delete them, so none is expected.
 DELETE FROM journal WHERE group_id IN (
