@@ -29,5 +29,5 @@ class RetentionSettings(Strict):
         90.0, gt=0, description="Days after its end for which a check of a grader is kept; that of a run until the run "
         "has ended, too.")
     simulations_d: float | None = Field(
-        90.0, gt=0, description="Days for which it is kept what simulators of audiences said of groups, and why fits of "
-        "them failed. Simulators stay until they are deleted.")
+        90.0, gt=0, description="Days for which it is kept what simulators of audiences said of groups, and why fits "
+        "failed. Simulators stay until they are deleted.")

@@ -106,8 +106,9 @@ def test_old_simulations_and_failed_fits_go_and_simulators_stay(database: Databa
                 " (%s, %s, 'logs', '{}', %s, now() - make_interval(days => %s))", (name, run.tenant_id, state, days))
         for name, purpose, days in (("a", "simulation", 91), ("b", "simulation", 89), ("c", "calibration", 91)):
             connection.execute(
-                "INSERT INTO audience_groups (id, fit_id, tenant_id, purpose, asked, spec, stratum, users, personas, fitted,"
-                " created_at) VALUES (%s, 'done', %s, %s, %s, '{}', '', 1, '{}', '[]', now() - make_interval(days => %s))",
+                "INSERT INTO audience_groups (id, fit_id, tenant_id, purpose, asked, spec, stratum, users, personas,"
+                " fitted, created_at) VALUES (%s, 'done', %s, %s, %s, '{}', '', 1, '{}', '[]',"
+                " now() - make_interval(days => %s))",
                 (name, run.tenant_id, purpose, name, days))
     assert retention.sweep(database, RetentionSettings())["simulations"] == 1
     with psycopg.connect(postgres_owner_url) as connection:
