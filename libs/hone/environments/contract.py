@@ -185,6 +185,14 @@ class Elsewhere(Protocol):
         """Let the other process forget the episode. Nothing else is called after that."""
 
 
+@runtime_checkable
+class TakesBack(Protocol):
+    """An episode whose user can be asked again for what noise made vague."""
+
+    def take_back(self) -> None:
+        """Let the user's last answer count as not given: to ask again is no repetition."""
+
+
 def elsewhere(environment: Environment | None) -> bool:
     """Return whether the episodes of an environment are in other processes."""
     return bool(getattr(environment, "elsewhere", False))

@@ -34,6 +34,7 @@ class _Talk:
     spoken: tuple[str, ...]  # the user's and the agent's texts in turn, the user's first
     cue: Cue | None = None  # that a model has yet to find words for
     refused: tuple[tuple[str, str], ...] = ()  # words for this cue, and why they were refused
+    given: tuple[str, ...] = ()  # names of the facts that the last answer is about
 
 
 class Conversation:
@@ -77,7 +78,7 @@ class Conversation:
         if self._talk.cue is not None:
             raise ValueError("hear: found a text of the agent, expected the words of the user that were asked for")
         user, cue = hear(self._profile, self._talk.user, text, self._seed, reached)
-        self._talk = replace(self._talk, user=user, spoken=(*self._talk.spoken, text), cue=cue)
+        self._talk = replace(self._talk, user=user, spoken=(*self._talk.spoken, text), cue=cue, given=cue.must)
         if self._speech == "model":
             return self._asked()
         return self._said(script.words(self._profile, user, cue, self._seed))
@@ -98,6 +99,12 @@ class Conversation:
         self._talk = replace(talk, refused=(*talk.refused, (words, wrong.reason)))
         return self._asked()
 
+    def take_back(self) -> None:
+        """Let the last answer count as not given, because it was not understood: to ask again is no repetition."""
+        user = self._talk.user
+        revealed = tuple(name for name in user.revealed if name not in self._talk.given)
+        self._talk = replace(self._talk, user=replace(user, revealed=revealed, heard=user.heard[:-1]))
+
     def snapshot(self) -> dict[str, Any]:
         """Return the state as JSON."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self._talk)))
@@ -108,7 +115,7 @@ class Conversation:
         cue = snapshot["cue"]
         self._talk = _Talk(
             UserState(**_tuples(snapshot["user"])), tuple(snapshot["spoken"]), Cue(**_tuples(cue)) if cue else None,
-            tuple((words, reason) for words, reason in snapshot["refused"]))
+            tuple((words, reason) for words, reason in snapshot["refused"]), tuple(snapshot.get("given", ())))
 
     def fork(self) -> "Conversation":
         """Return an independent conversation in the same state."""

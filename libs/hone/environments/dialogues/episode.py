@@ -66,6 +66,10 @@ class DialogueEpisode:
         self._said = replace(self._said, turns=self._said.turns + 1)
         return self._used(action) if tool_call(action) else self._heard(action.strip())
 
+    def take_back(self) -> None:
+        """Let the user's last answer count as not given."""
+        self._user.take_back()
+
     def snapshot(self) -> dict[str, Any]:
         said = self._said
         return {"user": self._user.snapshot(), "tables": self._store.tables, "turns": said.turns,

@@ -18,6 +18,7 @@ from hone.environments.contract import (
     Episode,
     Message,
     Observation,
+    TakesBack,
     Transition,
     WrongParams,
 )
@@ -155,7 +156,10 @@ class NoisyEpisode:
             return self._passed(taken)
         self._state = replace(self._state, step=self._state.step + 1)
         strikes = Schedule.of(self._noise).strikes(self._state.step, _USER, self._state.injected)
-        return self._passed(self._changed(taken, _USER, action) if strikes else taken)
+        changed = self._changed(taken, _USER, action) if strikes else taken
+        if changed.injection is not None and self._noise.type == "user_ambiguity" and isinstance(self.inner, TakesBack):
+            self.inner.take_back()
+        return self._passed(changed)
 
     def _changed(self, taken: Transition, tool: str, action: str) -> Transition:
         """Return a result with noise, if this result may have it and the noise finds something to change."""
