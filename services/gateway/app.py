@@ -47,6 +47,7 @@ from services.gateway.routes import (
     health,
     judges,
     keys,
+    knowledge,
     models,
     openai_graders,
     outcomes,
@@ -63,8 +64,8 @@ from services.gateway.routes import (
     verification,
 )
 
-ROUTES = (runs, events, collections, outcomes, curation, audiences, trajectories, grades, exports, models, chat,
-          benchmarks, routing, judges, stored_graders, packages, package_jobs, grader_checks, verification,
+ROUTES = (runs, events, collections, outcomes, curation, audiences, knowledge, trajectories, grades, exports, models,
+          chat, benchmarks, routing, judges, stored_graders, packages, package_jobs, grader_checks, verification,
           openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health,
           documentation)
 

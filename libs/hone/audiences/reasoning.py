@@ -137,7 +137,7 @@ def read(text: str, steps: Sequence[str]) -> list[float] | None:
     said = first_object(text)
     if said is None:
         return None
-    values = [said.get(step) for step in steps]
+    values: list[Any] = [said.get(step) for step in steps]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) and 0 <= one <= 1
                for one in values):
         return None

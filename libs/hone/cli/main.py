@@ -19,6 +19,7 @@ from hone.cli import (
     graders,
     inputs,
     judges,
+    knowledge,
     packages,
     plan,
     quotas,
@@ -60,6 +61,7 @@ app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
 app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
 app.add_typer(verifiers.app, name="verifier", rich_help_panel="Looking around")
 app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
+app.add_typer(knowledge.app, name="knowledge", rich_help_panel="Looking around")
 app.add_typer(packages.app, name="environments", rich_help_panel="Looking around")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")

@@ -25,6 +25,7 @@ from hone.client.deletion_resources import Deletion
 from hone.client.findings import Findings
 from hone.client.grade_resources import Regrades
 from hone.client.judges import Judges
+from hone.client.knowledge import KnowledgeStore
 from hone.client.packages import Packages
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
@@ -62,7 +63,7 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Packages, Routing):
+class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, KnowledgeStore, Packages, Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call

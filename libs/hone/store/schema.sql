@@ -1,7 +1,7 @@
 -- The data model. Rows are the truth, messages are hints, and time is now() of this server.
 --
 --   who calls           tenants, api_keys, idempotency_keys, audit_log
---   what runs start from  artifacts; packages, package_jobs; uploads, upload_files, upload_parts
+--   what runs start from  artifacts; packages, package_jobs; knowledge; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal, prompts; the view outcomes
@@ -307,6 +307,20 @@ CREATE TABLE collection_items (
     body        jsonb NOT NULL,
     PRIMARY KEY (run_id, name, version, place),
     FOREIGN KEY (run_id, name, version) REFERENCES collections ON DELETE CASCADE
+);
+
+
+-- What a run learned of an environment, under a name: a collection that other runs begin with. It outlives its run.
+CREATE TABLE knowledge (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    version     integer NOT NULL,
+    environment text NOT NULL,
+    run_id      text NOT NULL,           -- that learned it
+    step        integer NOT NULL,        -- its newest step that taught something; 0: nothing beyond what it began with
+    items       jsonb NOT NULL,          -- [{kind, text, task}], as hone.harnesses.mapping.knowledge reads them
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, name, version)
 );
 
 
@@ -1101,7 +1115,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes, routes, feedback, judges, stored_graders, packages TO hone_gateway;
 GRANT SELECT, INSERT ON grader_checks, package_jobs TO hone_gateway;
-GRANT SELECT, INSERT, DELETE ON audience_fits TO hone_gateway;
+GRANT SELECT, INSERT, DELETE ON audience_fits, knowledge TO hone_gateway;
 GRANT SELECT ON audience_policies, audience_groups TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
@@ -1131,7 +1145,7 @@ BEGIN
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'prompts', 'engine_models',
                              'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes', 'routes',
                              'decisions', 'feedback', 'stored_graders', 'grading_jobs', 'grader_checks', 'secrets', 'judges', 'judge_answers',
-                             'audience_fits', 'audience_policies', 'audience_groups', 'packages', 'package_jobs',
+                             'audience_fits', 'audience_policies', 'audience_groups', 'knowledge', 'packages', 'package_jobs',
                              'judge_spending'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);

@@ -17,7 +17,7 @@ from hone.spec.run import RunSpec, TaskSource
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.text.files import FILES
-from services.gateway.admission import dataset_rows, grader_checks, judges, manifests, splits, task_rows
+from services.gateway.admission import dataset_rows, grader_checks, judges, knowledge, manifests, splits, task_rows
 from services.gateway.admission.task_rows import CheckedDataset
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -98,7 +98,8 @@ async def resolve(
         problems += await dataset_problems(transaction, settings, one.spec.task, one.at, wanted)
     problems += await judges.problems(transaction, spec, base.trained_id if base else None)
     problems += await grader_checks.of_run(transaction, spec)
-    problems = [*dict.fromkeys(problems), *await manifests.problems(transaction, spec)]
+    problems = [*dict.fromkeys(problems), *await manifests.problems(transaction, spec),
+                *await knowledge.problems(transaction, spec)]
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for found_there in rows if f"{found_there.at}.dataset" not in named
                  for problem in found_there.problems()]

@@ -17,7 +17,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from hone.telemetry import tracing
-from services.gateway.admission import manifests, references, row_references, task_rows, trained_rows
+from services.gateway.admission import knowledge, manifests, references, row_references, task_rows, trained_rows
 from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.references import Base, References
 from services.gateway.admission.trained_rows import TrainedRows
@@ -92,6 +92,7 @@ async def _insert(
              for role, base in named.roles.items()}
     run_id = await _add_run(transaction, session, spec, model_id, roles)
     await manifests.inherit(transaction, run_id, spec)
+    await knowledge.inherit(transaction, run_id, spec)
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
     for kind, message, of in [*warnings, *(("split", sentence, None) for sentence in named.split)]:
         await _add_event(transaction, session, run_id, kind, message, of)

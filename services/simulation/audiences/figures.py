@@ -85,7 +85,7 @@ def _left_out(groups: Sequence[CalibrationGroup], shrinkage: float) -> Floats | 
     for part in range(min(_PARTS, len(groups))):
         fusion = calibrate([one for one, own in zip(groups, parts, strict=True) if own != part], shrinkage)
         if fusion is not None:
-            for place in np.flatnonzero(parts == part):
+            for place in np.flatnonzero(parts == part).tolist():
                 predicted[place] = _fused(fusion, groups[place])
     return predicted
 

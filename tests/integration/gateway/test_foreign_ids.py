@@ -71,6 +71,7 @@ def owned(
              "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
              "job_id": hone.make_package("private-package", "private hint").id,
              "benchmarks.name": "desk",
+             "knowledge.name": hone.save_knowledge("private-knowledge", seeded.run.id).name,
              "packages.name": hone.add_package("private-package", packages).name,
              "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
@@ -79,13 +80,18 @@ def owned(
                          upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
                          "private-judge", "private-secret", named["fit_id"], "private-logs",
-                         "private-package", "private hint"])
+                         "private-package", "private hint", "private-knowledge", "private rule"])
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:
     connection.execute(
         "INSERT INTO collections (run_id, tenant_id, name, version)"
-        " SELECT id, tenant_id, 'private-skills', 1 FROM runs WHERE id = %s", [seeded.run.id])
+        " SELECT id, tenant_id, unnest('{private-skills,knowledge}'::text[]), 1 FROM runs WHERE id = %s",
+        [seeded.run.id])
+    connection.execute(
+        "INSERT INTO collection_items (run_id, tenant_id, name, version, place, body) SELECT id, tenant_id,"
+        " 'knowledge', 1, 0, %s FROM runs WHERE id = %s",
+        [json.dumps({"kind": "rule", "text": "private rule", "task": "t"}), seeded.run.id])
 
 
 def _engine(connection: Connection, seeded: Seeded) -> None:

@@ -21,7 +21,7 @@ COMPOSED = {
     "runs.owned", "models.owned",  # hone.store.ownership
     *(f"retention.{name}" for name in (
         "preflights", "runs", "exports", "versions", "samples", "events", "idempotency", "decisions",
-        "judge_answers", "grader_checks")),
+        "judge_answers", "grader_checks", "simulations")),
     *(f"retained.{name}{due}" for name in retained.LIMITED for due in ("", "_due")),
 }
 """The names that the code puts together."""

@@ -76,6 +76,9 @@ class MapThenActParams(HarnessParams):
     knowledge: Literal["read", "build", "off"] = Field(
         "read", description="Knowledge of the environment from the run's collection `knowledge`: read it; build it, in "
         "episodes of its own; or neither.")
+    store: str | None = Field(
+        None, pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}(@[1-9][0-9]{0,8})?$", description="Stored knowledge with which the "
+        "run begins, NAME or NAME@VERSION; of the newest version it has a copy.")
     knowledge_characters: int = Field(4096, ge=1, description="Most characters of the knowledge that is read.")
     rounds: int = Field(3, ge=1, le=16, description="Tries of a task from which knowledge is built.")
     success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
