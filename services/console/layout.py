@@ -12,7 +12,8 @@ from services.console.widgets.markup import Markup, html, join, link, tag
 PLACES = {
     "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"),
     "p": ("Playground", "/playground"), "o": ("Routes", "/routes"), "a": ("Graders", "/graders"),
-    "s": ("Services", "/services"), "u": ("Usage", "/usage"), "k": ("Admin", "/admin"),
+    "l": ("Leaderboard", "/benchmarks"), "s": ("Services", "/services"), "u": ("Usage", "/usage"),
+    "k": ("Admin", "/admin"),
 }
 """Key after `g` -> title and path."""
 

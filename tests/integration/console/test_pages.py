@@ -4,13 +4,16 @@ A page is opened as on a phone, then shown on a wide screen.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 
 from hone.client import Client
+from hone.environments.benchmarks import BENCHMARKS, BenchmarkItem
 from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture, sign_in
 from tests.integration.console.rows import World
+from tests.integration.gateway import benchmark_rows
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
 
@@ -165,3 +168,45 @@ def test_a_new_run_appears_by_itself(signed_in: Browser, hone: Client) -> None:
     signed_in.open("/runs", "sort six digits")
     hone.create_run(rows.spec("toy-text", "came later", 0))
     signed_in.wait_for("came later")
+
+
+def _graded(strong: float, harm: float, place: int, item: BenchmarkItem) -> tuple[float, dict[str, float]]:
+    """Return the grade of a policy that passes this share of tasks, and does harm in that share of the others."""
+    if (place * 5) % 42 < 42 * strong:
+        return 1.0, {"first_pass": 1.0, "tool_calls": 6.0, "fault.refused": float(place % 5 == 0)}
+    bad = (place * 11) % 42 < 42 * harm
+    return (0.0 if bad else 0.2 + 0.02 * (place % 6)), {
+        "tool_calls": 9.0, "fault.malformed": 1.0, "fault.wrong_arguments": float(place % 2), "collateral": 2.0 * bad,
+        "failure.wrong_object": float(bad), "failure.side_effect": float(bad),
+        "failure.reported_but_not_done": float(item.family == "merge"), "failure.not_attempted": 1.0,
+        "failure.wrong_value": float(place % 3 == 0), "failure.wrong_time": float("temporal" in item.difficulties)}
+
+
+def test_a_leaderboard(signed_in: Browser, world: World, hone: Client, postgres: TestDatabase) -> None:
+    desk = BENCHMARKS["desk"]
+    signed_in.look(1280)
+    signed_in.open("/benchmarks", "No checkpoint yet")
+    check(signed_in, "/benchmarks")
+    base = world.fresh.spec["model"]["base"]
+    for name, strong, harm, tokens in (("base", 0.1, 0.7, 256), ("tuned", 0.69, 0.1, 256), ("grpo", 0.72, 0.1, 128)):
+        run = hone.examine("desk", base, name=f"desk, {name}", max_tokens=tokens)
+        benchmark_rows.answer(postgres.owner_url, desk, run, partial(_graded, strong, harm))
+    path = "/benchmarks/desk?series=sampled"
+    signed_in.look(390, dark=True)
+    signed_in.open(path, "Failures and calls")
+    for width, dark in SCREENS:
+        signed_in.look(width, dark=dark)
+        for text in ("Behind first", "may be none", "Not asked alike: max tokens differ", "cannot be read",
+                     "reported but not done", "cross-source conflict"):
+            signed_in.wait_for(text)
+        kept_picture(signed_in, f"leaderboard-{width}{'-dark' if dark else ''}")
+        check(signed_in, path)
+    signed_in.look(1280, dark=True)
+    kept_picture(signed_in, "leaderboard-1280-dark")
+    signed_in.open(f"/benchmarks/desk/{run.id}", "Answers to the benchmark")
+    for text in ("900001", "side effect 1", "False claims", "open"):
+        signed_in.wait_for(text)
+    for width, dark in SCREENS:
+        signed_in.look(width, dark=dark)
+        kept_picture(signed_in, f"examination-{width}{'-dark' if dark else ''}")
+        check(signed_in, "examination")
