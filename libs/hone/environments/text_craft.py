@@ -5,6 +5,9 @@ things of depth 0 can be got, and a thing of depth d has a recipe of one to thre
 d - 1. Other recipes distract. The commands:
 
     get 3 oak log          craft 4 oak plank using 1 oak log          inventory
+
+With `tags` a recipe may name a kind of thing, such as planks: every thing of the kind is accepted, and so is the word
+itself, which takes what is held. Then a recipe does not say which plank can be had.
 """
 
 import random
@@ -42,6 +45,8 @@ class TextCraftParams(EnvironmentParams):
 
     depth: int = Field(2, ge=1, le=4, description="Depth of the goal's recipe: 1 needs only what can be got.")
     distractors: int = Field(10, ge=0, le=20, description="Recipes that the goal does not need.")
+    tags: float = Field(0.0, ge=0, le=1, description="Share of the ingredients that recipes write as a kind, such as "
+                        "planks: any thing of the kind is accepted.")
     turns: int = Field(30, ge=1, le=500, description="Most commands of an episode.")
 
 
@@ -62,7 +67,7 @@ class TextCraft:
         return self.episode(params, seed, item).reset().messages
 
     def content(self, params: TextCraftParams, seed: int, item: Row | None) -> dict[str, Any]:
-        return asdict(book(params, seed))
+        return _content(book(params, seed))
 
     def episode(self, params: TextCraftParams, seed: int, item: Row | None) -> "TextCraftEpisode":
         return TextCraftEpisode(book(params, seed), params)
@@ -79,7 +84,12 @@ class Recipe:
     @property
     def command(self) -> str:
         """The command that carries it out once."""
-        return f"craft {self.count} {self.target} using {', '.join(f'{n} {part}' for part, n in self.parts)}"
+        return self.written(frozenset())
+
+    def written(self, tagged: frozenset[tuple[str, str]]) -> str:
+        """Return the command as it is shown, where these ingredients of targets are written as their kind."""
+        parts = (f"{n} {tag_of(part) if (self.target, part) in tagged else part}" for part, n in self.parts)
+        return f"craft {self.count} {self.target} using {', '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,17 @@ class Book:
 
     recipes: tuple[Recipe, ...]
     goal: str
+    tagged: tuple[tuple[str, str], ...] = ()  # targets, each with an ingredient that is written as its kind
+
+
+def tag_of(item: str) -> str:
+    """Return the word for the kind of a thing: planks for oak plank."""
+    return f"{item.rpartition(' ')[2]}s"
+
+
+def _content(one: Book) -> dict[str, Any]:
+    """Return a book as JSON; without tags it is that of earlier releases."""
+    return {name: value for name, value in asdict(one).items() if name != "tagged" or value}
 
 
 def book(params: TextCraftParams, seed: int) -> Book:
@@ -104,7 +125,9 @@ def book(params: TextCraftParams, seed: int) -> Book:
     goal = levels[-1][0]
     recipes += [_recipe(chance, names.pop(), levels[:-1]) for _ in range(params.distractors)]
     chance.shuffle(recipes)
-    return Book(tuple(recipes), goal)
+    drawn = random.Random(f"text_craft tags {seed}")
+    return Book(tuple(recipes), goal, tuple((recipe.target, part) for recipe in recipes for part, _ in recipe.parts
+                                            if params.tags and drawn.random() < params.tags))
 
 
 def _recipe(chance: random.Random, target: str, levels: Sequence[Sequence[str]]) -> Recipe:
@@ -121,12 +144,13 @@ class TextCraftEpisode:
     def __init__(self, one: Book, params: TextCraftParams) -> None:
         self._book, self._params = one, params
         self._recipes = {recipe.target: recipe for recipe in one.recipes}
+        self._tagged = frozenset(one.tagged)
         self._known = {*self._recipes, *(part for recipe in one.recipes for part, _ in recipe.parts)}
         self._held, self._turns = Counter[str](), 0
 
     def reset(self) -> Observation:
         self._held, self._turns = Counter(), 0
-        listed = "\n".join(recipe.command for recipe in self._book.recipes)
+        listed = "\n".join(recipe.written(self._tagged) for recipe in self._book.recipes)
         return self._seen(f"Crafting commands:\n{listed}\n\nOther commands: get COUNT ITEM, inventory.\n"
                           f"Your goal is to: craft {self._book.goal}.\n")
 
@@ -149,7 +173,7 @@ class TextCraftEpisode:
         return other
 
     def state_hash(self) -> str:
-        return digest({**asdict(self._book), **self.snapshot()})
+        return digest({**_content(self._book), **self.snapshot()})
 
     def verify(self) -> float | None:
         """Return 1 when the goal is held, else 0."""
@@ -198,14 +222,45 @@ class TextCraftEpisode:
 
     def _crafted(self, count: int, target: str, using: str) -> tuple[bool, str]:
         recipe, given = self._recipes.get(target), _parts(using)
-        if recipe is None or given != dict(recipe.parts) or count != recipe.count:
+        spent = None if recipe is None or count != recipe.count else self._spent(recipe, Counter(given))
+        if spent is None:
             return False, f"Could not find a valid recipe for {target[:100]}."
-        missing = [part for part, needed in recipe.parts if self._held[part] < needed]
+        missing = [item for item, needed in spent.items() if self._held[item] < needed]
         if missing:
             return False, f"Could not find enough items to craft {target}: {', '.join(missing)}."
-        self._held.subtract(given)
+        self._held.subtract(spent)
         self._held[target] += count
         return True, f"Crafted {count} {target}."
+
+    def _spent(self, recipe: Recipe, given: Counter[str]) -> Counter[str] | None:
+        """Return what a recipe takes of given ingredients; None where they are not those of the recipe.
+
+        A kind's own word stands for what is held of it; what lacks then is named by the word.
+        """
+        if min(given.values(), default=0) < 1:
+            return None
+        exact = Counter({part: n for part, n in recipe.parts if (recipe.target, part) not in self._tagged})
+        kinds = Counter[str]()
+        for part, needed in recipe.parts:
+            if part not in exact:
+                kinds[tag_of(part)] += needed
+        left = given - exact
+        found = Counter[str]()
+        for item, n in left.items():
+            found[item if item in kinds else tag_of(item)] += n
+        if exact - given or found != kinds:
+            return None
+        named = Counter({item: n for item, n in left.items() if item not in kinds})
+        spent = exact + named
+        for tag in kinds & left:
+            spent += self._of_kind(tag, left[tag], spent)
+        return spent
+
+    def _of_kind(self, tag: str, needed: int, spent: Counter[str]) -> Counter[str]:
+        taken = Counter[str]()
+        for item in sorted(item for item in self._held if tag_of(item) == tag):
+            taken[item] = min(needed - taken.total(), max(0, self._held[item] - spent[item]))
+        return +taken if taken.total() == needed else Counter({tag: needed})
 
     def _over(self) -> bool:
         return self._held[self._book.goal] > 0 or self._turns >= self._params.turns

@@ -42,6 +42,49 @@ def test_things_are_got_and_crafted_until_the_goal_is_made() -> None:
         one.step("inventory")
 
 
+BOX = Recipe("iron block", 1, (("oak plank", 3), ("birch plank", 1), ("iron rod", 1)))
+TAGGED = Book((BOX,), "iron block", (("iron block", "oak plank"), ("iron block", "iron rod")))
+
+
+def test_a_kind_accepts_each_of_its_things_and_its_own_word() -> None:
+    one = TextCraftEpisode(TAGGED, TextCraftParams())
+    assert "craft 1 iron block using 3 planks, 1 birch plank, 1 rods\n" in one.reset().messages[0]["content"]
+    for command in ("get 2 oak plank", "get 2 birch plank", "get 1 iron rod"):
+        assert said(one, command)[1]
+    lacking = "Could not find enough items to craft iron block: oak plank."
+    assert said(one, "craft 1 iron block using 3 oak plank, 1 birch plank, 1 iron rod")[0] == lacking
+    for wrong in ("4 birch plank", "3 planks, 1 iron rod", "3 planks, 1 oak plank, 1 rods", "4 planks, 1 rods",
+                  "2 planks, 1 birch plank, 1 rods", "3 rods, 1 birch plank, 1 planks"):
+        assert "valid recipe" in said(one, f"craft 1 iron block using {wrong}")[0], wrong
+    for right in ("2 oak plank, 2 birch plank, 1 iron rod", "3 planks, 1 birch plank, 1 rods",
+                  "2 oak plank, 1 planks, 1 birch plank, 1 rods"):
+        assert one.fork().step(f"craft 1 iron block using {right}").done, right
+    assert said(one, "get 1 oak log")[1] is False
+    one.step("craft 1 iron block using 3 planks, 1 birch plank, 1 rods")
+    assert one.snapshot()["held"] == {"birch plank": 0, "iron block": 1, "iron rod": 0, "oak plank": 0}
+
+
+def test_a_word_whose_things_are_not_held_is_what_lacks() -> None:
+    one = TextCraftEpisode(TAGGED, TextCraftParams())
+    one.step("get 1 birch plank")
+    assert said(one, "craft 1 iron block using 3 planks, 1 birch plank, 1 rods")[0] == (
+        "Could not find enough items to craft iron block: planks, rods.")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_recipes_with_kinds_can_be_solved_and_differ_in_their_texts_alone(seed: int) -> None:
+    params = TextCraftParams(depth=3, tags=0.5)
+    one = TextCraft().episode(params, seed, None)
+    text = one.reset().messages[0]["content"]
+    for command in one.solution():
+        assert one.step(command).valid, command
+    assert one.verify() == 1.0
+    plain = book(TextCraftParams(depth=3), seed)
+    assert book(params, seed).recipes == plain.recipes
+    assert "s," in text or "s\n" in text
+    assert "tagged" not in TextCraft().content(TextCraftParams(), seed, None)
+
+
 def test_an_episode_ends_with_its_turns() -> None:
     one = TextCraftEpisode(SMALL, TextCraftParams(turns=2))
     one.reset()
