@@ -45,9 +45,13 @@ class GroupStart:
 
     @cached_property
     def grader(self) -> Spec:
-        """The run's, or else the environment's own."""
-        given = self.claim.order.grader
-        return spec(self.session.observation.grader_json if given is None else json.dumps(given, sort_keys=True))
+        """The run's, or else the environment's own; inside of one that asks about deviation, where somebody judges it.
+        """
+        given, judge = self.claim.order.grader, self.claim.order.deviation_judge
+        own = self.session.observation.grader_json if given is None else json.dumps(given, sort_keys=True)
+        if judge is None:
+            return spec(own)
+        return spec(json.dumps({"type": "deviation", "model": judge, "grader": json.loads(own)}, sort_keys=True))
 
     @cached_property
     def tools(self) -> Tools:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
+from typing import Any
 
 CLEAN = ""
 SIMILAR = 0.8
@@ -26,6 +27,9 @@ class Trial:
     tools: tuple[str, ...] = ()  # that were called, in order
     injections: int = 0
     failed: int = 0  # results that stayed clean because a model wrote no fitting noise
+    entropy: float | None = None  # mean of -log p over the tokens that the policy sampled, nats; None: it sampled none
+    misled: bool = False  # the policy wrote a value that noise alone had named
+    deviated: bool | None = None  # by a judge; None: it gave no verdict
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Robustness:
     drop_of_tasks: float | None = None  # mean over tasks of the drop of each
     undefined: int = 0  # tasks whose clean twins score 0, so that nothing can drop
     stable: float | None = None  # share of trials whose tools are like those of the clean twins
+    similar: float | None = None  # mean edit similarity of a trial's tools to those of the clean twins
+    entropy: float | None = None  # mean of a trial
+    misled: float = 0.0  # share of trials in which the policy wrote a value that noise alone had named
+    judged: int = 0  # trials with a judge's verdict
+    deviated: float | None = None  # share of these that deviate
+    undeviated: float | None = None  # mean score of these, 0 for one that deviates
 
 
 def pass_hat(successes: int, trials: int, k: int) -> float:
@@ -84,7 +94,18 @@ def _robustness(
         sum(one.failed for one in every),
         _drop([reward(noisy) for noisy, _ in twins.values()], [reward(of_clean) for _, of_clean in twins.values()]),
         fmean(drops) if drops else None, len(twins) - len(drops),
-        fmean(_stable(noisy, of_clean) for noisy, of_clean in twins.values()) if twins else None)
+        fmean(_stable(noisy, of_clean) for noisy, of_clean in twins.values()) if twins else None,
+        fmean(_similar(noisy, of_clean) for noisy, of_clean in twins.values()) if twins else None, **_diagnosis(every))
+
+
+def _diagnosis(every: Sequence[Trial]) -> dict[str, Any]:
+    """Return the figures that need no twins."""
+    known = [one.entropy for one in every if one.entropy is not None]
+    judged = [one for one in every if one.deviated is not None]
+    return {
+        "entropy": fmean(known) if known else None, "misled": fmean(one.misled for one in every),
+        "judged": len(judged), "deviated": fmean(bool(one.deviated) for one in judged) if judged else None,
+        "undeviated": fmean(0.0 if one.deviated else one.score for one in judged) if judged else None}
 
 
 def reward(trials: Sequence[Trial]) -> float:
@@ -99,8 +120,18 @@ def _drop(noisy: Sequence[float], clean: Sequence[float]) -> float | None:
 
 
 def _stable(noisy: Sequence[Trial], clean: Sequence[Trial]) -> float:
-    medoid = max((one.tools for one in clean), key=lambda tools: sum(similarity(tools, one.tools) for one in clean))
+    medoid = _medoid(clean)
     return fmean(similarity(one.tools, medoid) >= SIMILAR for one in noisy)
+
+
+def _similar(noisy: Sequence[Trial], clean: Sequence[Trial]) -> float:
+    medoid = _medoid(clean)
+    return fmean(similarity(one.tools, medoid) for one in noisy)
+
+
+def _medoid(clean: Sequence[Trial]) -> tuple[str, ...]:
+    """Return the sequence of tools that is most like the others."""
+    return max((one.tools for one in clean), key=lambda tools: sum(similarity(tools, one.tools) for one in clean))
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> float:

@@ -19,7 +19,8 @@ def show(found: NoiseReport) -> None:
 def columns(found: NoiseReport) -> list[str]:
     """Return the titles of the table's columns."""
     powers = (f"pass^{k}" for k in range(1, _most(found) + 1))
-    return ["noise", "reward", "drop", *powers, "tokens", "turns", "injections", "stable"]
+    return ["noise", "reward", "drop", *powers, "tokens", "turns", "injections", "stable", "similar", "entropy",
+            "misled", "deviated"]
 
 
 def lines(found: NoiseReport) -> Iterator[Sequence[str]]:
@@ -27,7 +28,8 @@ def lines(found: NoiseReport) -> Iterator[Sequence[str]]:
     for row in found.rows:
         powers = [*map(_number, row.pass_hat), *["-"] * (_most(found) - len(row.pass_hat))]
         yield [row.noise or "clean", _number(row.reward), _share(row.drop), *powers, f"{row.tokens:.0f}",
-               f"{row.turns:.1f}", f"{row.injections:.2f}", _share(row.stable)]
+               f"{row.turns:.1f}", f"{row.injections:.2f}", _share(row.stable), _or_none(row.similar),
+               _or_none(row.entropy), _share(row.misled), _share(row.deviated)]
 
 
 def below(found: NoiseReport) -> Iterator[str]:
@@ -38,6 +40,9 @@ def below(found: NoiseReport) -> Iterator[str]:
         yield f"{masked} answers have no score and no part in this"
     if failed := sum(row.failed for row in found.rows):
         yield f"{failed} results stayed clean, because the noiser's words did not fit"
+    if judged := sum(row.judged for row in found.rows):
+        yield (f"a judge gave {judged} verdicts; rewards where an answer that was led away counts 0: "
+               + ", ".join(f"{row.noise} {row.undeviated:.3f}" for row in found.rows if row.undeviated is not None))
     if undefined := max((row.undefined for row in found.rows), default=0):
         yield f"{undefined} tasks fail without noise, so that nothing can drop"
     if found.truncated:
@@ -50,6 +55,10 @@ def _most(found: NoiseReport) -> int:
 
 def _number(value: float) -> str:
     return f"{value:.3f}"
+
+
+def _or_none(value: float | None) -> str:
+    return "-" if value is None else _number(value)
 
 
 def _share(value: float | None) -> str:

@@ -11,6 +11,11 @@ class NoiseRow(Resource):
     counts the others), `stable` the share of samples that call their tools much as the clean ones do. `tokens`, `turns`
     and `injections` are means of a sample; `masked` samples have no score and no part in the rest. `failed` counts
     results that stayed clean because the model that writes noise wrote none that fits.
+
+    `similar` is the mean edit similarity of the calls of tools to those of the clean samples; `entropy` the mean of
+    -log p of the policy's own tokens, in nats; `misled` the share of samples in which the policy wrote a value that
+    noise alone had named. With `eval.noise.judge`, `judged` samples have a verdict: `deviated` is the share that was
+    led away, and `undeviated` the mean score where these count 0.
     """
 
     noise: str
@@ -27,6 +32,12 @@ class NoiseRow(Resource):
     drop_of_tasks: float | None = None
     undefined: int = 0
     stable: float | None = None
+    similar: float | None = None
+    entropy: float | None = None
+    misled: float = 0.0
+    judged: int = 0
+    deviated: float | None = None
+    undeviated: float | None = None
 
 
 class NoiseReport(Resource):

@@ -8,6 +8,7 @@ from hone.graders import (
     character_share,
     code,
     concise,
+    deviation,
     each_call,
     environment,
     exact,
@@ -84,4 +85,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "pairwise": pairwise.GRADER,
     "verify_server": verify_server.GRADER,
     "agent_judge": agent_judge.GRADER,
+    "deviation": deviation.GRADER,
 }

@@ -65,6 +65,7 @@ class Taken(_Message):
     effect: bool | None = None
     reward: float | None = None
     rules: dict[str, float] = {}
+    injection: dict[str, Any] = {}  # noise in what was said, with its type and the original
 
 
 class Conversation(_Message):
@@ -169,7 +170,8 @@ def conversation(
     return Conversation(
         calls=[_spoken(call, passages) for call in calls],
         steps=[Taken(call=numbers.get(step.call, ""), action=step.action, said=step.said, valid=step.valid,
-                     effect=step.effect, reward=step.reward, rules=step.rules) for step in steps],
+                     effect=step.effect, reward=step.reward, rules=step.rules, injection=step.injection)
+               for step in steps],
         ended=ended)
 
 

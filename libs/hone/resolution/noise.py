@@ -9,8 +9,9 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.noise.noisy import noisy
 from hone.environments.single_turn import Asks
+from hone.graders.deviation import JUDGED
 from hone.resolution import sources
-from hone.spec.noise import USERS, WRITTEN, NoiseSpec, TaskNoise
+from hone.spec.noise import USERS, WRITTEN, EvalNoise, NoiseSpec, NoiseTerms, TaskNoise
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
 
@@ -29,13 +30,19 @@ def of_evaluation(spec: RunSpec) -> list[Problem]:
         return []
     if not spec.eval.noise.intensity:
         return [Problem("eval.noise.intensity", "0", "at least 1, because a series without noise is the sampled one")]
-    return [*_unwritten(spec.eval.noise, "eval"), *(
+    return [*_unwritten(spec.eval.noise, "eval"), *_unjudged(spec.eval.noise), *(
         problem for source in sources.held_out(spec) for problem in _unfit(source.spec.task, spec.eval.noise, "eval"))]
 
 
 def _unwritten(noise: NoiseSpec, at: str) -> Iterator[Problem]:
     if noise.writer == "model" and WRITTEN.isdisjoint(noise.types):
         yield Problem(f"{at}.noise.writer", "model", f"rules, or one of the types that a model writes: {_WRITTEN}")
+
+
+def _unjudged(noise: EvalNoise) -> Iterator[Problem]:
+    if noise.judge is not None and JUDGED.isdisjoint(noise.types):
+        yield Problem("eval.noise.judge", found(noise.judge), "none, because no type leaves the truth in a result: "
+                      f"{', '.join(sorted(JUDGED))}")
 
 
 def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
@@ -55,7 +62,7 @@ def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
         params = environment.params.model_validate(task.params)
     except ValidationError:  # a problem of the source, reported there
         return
-    terms = noise.model_dump(exclude={"types", "share"})
+    terms = noise.model_dump(include={*NoiseTerms.model_fields})
     for kind in dict.fromkeys(noise.types):
         try:
             seen = noisy(environment.episode(params, 0, None), TaskNoise(type=kind, **terms)).reset()

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from hone.spec.parameters import Strict
+from hone.spec.parameters import Strict, is_none
 
 ToolNoise = Literal["failure", "incomplete", "error", "redundancy", "misleading"]
 UserNoise = Literal["user_ambiguity", "user_conflict", "user_redundancy", "user_topic_shift", "user_boundary",
@@ -105,5 +105,14 @@ class NoiseSpec(NoiseTerms):
         drawn = random.Random(f"{self.seed}/{key}")
         if not self.intensity or drawn.random() >= self.share:
             return None
-        terms = self.model_dump(exclude={"types", "share", "seed"})
+        terms = self.model_dump(include={*NoiseTerms.model_fields} - {"seed"})
         return TaskNoise(type=drawn.choice(self.types), seed=drawn.randrange(2**31), **terms)
+
+
+class EvalNoise(NoiseSpec):
+    """The noise under which held-out tasks are answered, too."""
+
+    judge: str | None = Field(
+        None, min_length=1, max_length=300, exclude_if=is_none, description="Name of a judge (`hone judges set`), or "
+        "of a model of yours: it says of each answer under redundancy or misleading noise whether the policy was led "
+        "away by it. null: no such figure.")

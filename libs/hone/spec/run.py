@@ -7,7 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from hone.spec.model import ModelSpec
-from hone.spec.noise import NoiseSpec
+from hone.spec.noise import EvalNoise, NoiseSpec
 from hone.spec.parameters import Strict, is_none
 from hone.spec.roles import ContextsSpec, RolesSpec
 from hone.text.rules import TextRules
@@ -141,7 +141,7 @@ class EvalSpec(Strict):
     sources: list[EvalSource] | None = Field(
         None, min_length=1, max_length=64, exclude_if=is_none, description="Several sources of held-out tasks, each "
         "with a score of its own; null: source, or else the task's own sources.")
-    noise: NoiseSpec | None = Field(
+    noise: EvalNoise | None = Field(
         None, exclude_if=is_none, description="Noise of further series: the held-out tasks are answered under each of "
         "its types, too, with as many samples as `samples`; `share` has no part in it. The clean answers are their "
         "twins. null: no such series. The noise of the task itself is for training alone.")

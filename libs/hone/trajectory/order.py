@@ -78,6 +78,7 @@ class Order(BaseModel):
     seed: int  # of the run
     sampling: dict[str, Any]  # fields of hone.spec.run.SamplingSpec
     grader: dict[str, Any] | None = None  # None: the environment's own
+    deviation_judge: str | None = None  # that says beside the grader whether noise led the policy away; None: nobody
     harness: str = "chat"
     harness_params: dict[str, Any] = {}
     collections: dict[str, int] = {}  # version of each collection that the harness reads; 0: it has none yet

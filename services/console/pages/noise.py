@@ -38,7 +38,8 @@ def page(run: Run, found: NoiseReport) -> Markup:
 
 def _table(found: NoiseReport) -> Markup:
     most = max(len(row.pass_hat) for row in found.rows)
-    columns = ["Reward", "Drop", *(f"pass^{k}" for k in range(1, most + 1)), "Tokens", "Turns", "Injections", "Stable"]
+    columns = ["Reward", "Drop", *(f"pass^{k}" for k in range(1, most + 1)), "Tokens", "Turns", "Injections", "Stable",
+               "Similar", "Entropy", "Misled", "Deviated"]
     head = [tag("th", one, scope="col", class_="number") for one in columns]
     body = [tag("tr", _name(row), *(
         tag("td", cell, class_="number", data_label=column)
@@ -57,7 +58,11 @@ def _cells(row: NoiseRow, most: int) -> list[object]:
     powers = [f"{value:.3f}" for value in row.pass_hat]
     return [tag("span", f"{row.reward:.3f}", class_="strong"), _share(row.drop), *powers,
             *[formats.ABSENT] * (most - len(powers)), f"{row.tokens:.0f}", f"{row.turns:.1f}", f"{row.injections:.2f}",
-            _share(row.stable)]
+            _share(row.stable), _number(row.similar), _number(row.entropy), _share(row.misled), _share(row.deviated)]
+
+
+def _number(value: float | None) -> object:
+    return formats.ABSENT if value is None else f"{value:.3f}"
 
 
 def _share(value: float | None) -> object:
@@ -70,6 +75,9 @@ def _figures(found: NoiseReport) -> Markup:
     if drops:
         drop, worst = max(drops)
         shown.append(parts.figure("Hardest noise", worst, f"{100 * drop:.1f} % of the clean reward is lost"))
+    if judged := sum(row.judged for row in found.rows):
+        kept = ", ".join(f"{row.noise} {row.undeviated:.3f}" for row in found.rows if row.undeviated is not None)
+        shown.append(parts.figure("Judged", str(judged), f"answers; reward where deviation counts 0: {kept}"))
     if failed := sum(row.failed for row in found.rows):
         shown.append(parts.figure("Stayed clean", str(failed), "results, because the noiser's words did not fit"))
     if undefined := max(row.undefined for row in found.rows):

@@ -33,6 +33,8 @@ def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the fields that name judges or endpoints of roles, with the names and the protocols."""
     for role, endpoint in spec.roles.endpoints.items():
         yield f"roles.asked.{role}.endpoint", (endpoint, "chat")
+    if spec.eval is not None and spec.eval.noise is not None and spec.eval.noise.judge is not None:
+        yield "eval.noise.judge", (spec.eval.noise.judge, "chat")
     for part in (*task_rows.parts(spec), *task_rows.held_out(spec)):
         prefix = part.at.removesuffix("task") if part.at.endswith("task") else f"{part.at}."
         if part.spec.task.environment in WORLDS:

@@ -195,7 +195,9 @@ async def noise(
         spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
         found = await transaction.all("trajectories.of_noise", run_id=run_id, step=step,
                                       limit=noise_reports.MOST_SAMPLES + 1)
-    return await run_in_threadpool(noise_reports.make, objects, run_id, spec, found)
+        judged = noise_reports.judged_groups(spec, found)
+        components = await transaction.all("grades.components", group_ids=judged) if judged else []
+    return await run_in_threadpool(noise_reports.make, objects, run_id, spec, found, components)
 
 
 @router.get("/{run_id}/matrix")

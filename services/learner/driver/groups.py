@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from hone.graders.deviation import JUDGED
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import collections
 from hone.resolution import sources
-from hone.spec.noise import NoiseSpec
+from hone.spec.noise import EvalNoise, NoiseSpec
 from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role, Voice
@@ -57,12 +58,17 @@ def request_groups(
               collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
               max_positions=max_positions, version_id=version_id, waves=own.waves, budget=own.budget,
               sampled=None if task.sampled is None else dict(task.sampled), roles=roles, voices=voices,
-              privileged=texts, traceparent=traceparent)
+              privileged=texts, traceparent=traceparent, deviation_judge=_deviation_judge(noise))
         for place, (task, own) in enumerate(zip(tasks, granted, strict=True))]
     return transaction.run(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
         deadline_s=spec.group_deadline_s if spec.max_staleness else spec.deadline_s,
         orders=[order.model_dump_json() for order in orders])
+
+
+def _deviation_judge(noise: NoiseSpec | None) -> str | None:
+    """Return who judges whether noise led the policy away; None: nobody, or noise that no judge is asked about."""
+    return noise.judge if isinstance(noise, EvalNoise) and not JUDGED.isdisjoint(noise.types) else None
 
 
 def _with_noise(noise: NoiseSpec | None, task: Task, draw: str) -> dict[str, Any]:

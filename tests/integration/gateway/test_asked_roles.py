@@ -193,3 +193,10 @@ def test_the_tokens_of_another_model_have_text_by_its_own_tokenizer_or_none(
     publish(postgres, gateway, run.roles["user"], STRANGE)
     calls = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls
     assert [call.completion[0] for call in calls] == [toy.SYMBOLS[-1], STRANGE[-1], toy.SYMBOLS[-1]]
+
+
+def test_a_judge_of_deviations_is_known_before_a_run(shops: Client, base: str) -> None:
+    noisy = {"task": {"environment": "sqlite", "params": {"turns": 4}}, "eval": {
+        "noise": {"types": ["misleading"], "judge": "referee"}}}
+    [problem] = refusal(shops, seed.spec(base, **noisy))
+    assert problem.startswith('eval.noise.judge: found "referee", expected the name of a judge')

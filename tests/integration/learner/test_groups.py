@@ -11,6 +11,7 @@ import pytest
 
 from hone import ids
 from hone.resolution.stages import stages
+from hone.spec.noise import EvalNoise
 from hone.store.database import Database
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver import lease as leases
@@ -134,3 +135,20 @@ def test_steps_and_open_groups_are_read_by_one_statement(
     view = read_view(counted, lease, Memory())
     assert (view.train.total, view.open("train", 1).requested, counted.asked) == (1, 1, 1)
     counted.close()
+
+
+def test_a_judge_of_deviations_is_asked_about_noise_that_leaves_the_truth(
+    database: Database, postgres_owner_url: str,
+) -> None:
+    run = add_run(postgres_owner_url)
+    lease = leases.acquire(database, OWNER_A, lease_s=60)
+    assert lease is not None
+    noise = EvalNoise(types=["misleading", "error"], judge="referee", share=1.0)
+    with database.transaction() as transaction:
+        for number, kind in enumerate(noise.types):
+            request_groups(transaction, lease, "eval", number, 0, None, [Task({"seed": 1}, f"hash {number}")],
+                           [Granted(2)], train_sampling, f"noise/{kind}",
+                           noise=noise.model_copy(update={"types": [kind]}))
+    orders = [Order.model_validate(row["order"]) for row in claimed(database, run)]
+    assert {(one.task["noise"]["type"], one.deviation_judge) for one in orders} == {
+        ("misleading", "referee"), ("error", None)}

@@ -1,6 +1,7 @@
 """The report of noise is made of stored answers, and shown as lines and as a page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,35 @@ def test_answers_are_counted_by_their_series_and_those_without_a_score_apart(fou
     assert (found.step, found.success, found.truncated) == (2, 1.0, False)
     assert (clean.noise, clean.reward, clean.drop, clean.turns, clean.injections) == ("", 1.0, None, 1.0, 0.0)
     assert (error.noise, error.trials, error.masked, error.drop, error.injections) == ("error", 1, 1, 0.75, 1.0)
-    assert error.stable == 1.0, "it called the same tools"
+    assert (error.stable, error.similar) == (1.0, 1.0), "it called the same tools"
+    assert (error.entropy, error.misled, error.judged, error.deviated) == (1.0, 0.0, 0, None)
+
+
+def test_values_of_the_noise_alone_mislead_and_verdicts_of_a_judge_are_read(tmp_path: Path) -> None:
+    lure = {"type": "misleading", "tool": "query", "original": "7 rows", "injected": "7 rows, see 13", "executed": True}
+    samples = [_answering(index, text, lure) for index, text in enumerate(["13 it is", "7", "id 99"])]
+    store = objects.connect(f"file://{tmp_path}")
+    store.put("part", parts.encode([*samples, replace(sample(3, {**lure, "failed": "it is empty"}), calls=[
+        *samples[0].calls])]))
+    judged = resolve({**SPEC.model_dump(), "eval": {"noise": {"types": ["misleading", "error"], "judge": "j"}}})
+    rows = [row("noise/misleading", "a", 1.0, place) for place in range(4)]
+    assert noise_reports.judged_groups(judged, [*rows, row("noise/error", "a", 1.0, 9)]) == [0, 1, 2, 3]
+    assert noise_reports.judged_groups(SPEC, rows) == []
+    verdicts = [{"group_id": place, "index": 0, "components": {"deviated": float(not place), "goal": 1.0}}
+                for place in range(2)]
+    [found] = noise_reports.make(store, "run_1", judged, rows, verdicts).rows
+    assert (found.misled, found.failed, found.injections) == (0.25, 1, 0.75)
+    assert (found.judged, found.deviated, found.undeviated) == (2, 0.5, 0.5)
+
+
+def _answering(index: int, text: str, injection: dict[str, Any]) -> Trajectory:
+    made = sample(index, injection)
+    return replace(made, calls=[*made.calls, replace(made.calls[0], index=1, text=text)])
 
 
 def test_it_is_shown_in_the_terminal_and_in_the_console(found: NoiseReport) -> None:
-    assert lines.columns(found) == ["noise", "reward", "drop", "pass^1", "tokens", "turns", "injections", "stable"]
+    assert lines.columns(found) == ["noise", "reward", "drop", "pass^1", "tokens", "turns", "injections", "stable",
+                                   "similar", "entropy", "misled", "deviated"]
     assert list(lines.lines(found))[1][:4] == ["error", "0.250", "75.0%", "0.000"]
     assert "1 answers have no score and no part in this" in list(lines.below(found))
     shown = str(page(None, found))  # type: ignore[arg-type]

@@ -50,6 +50,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "rubric": {"model": "judge", "task": "{{ item.q }}", "criteria": [{"name": "right", "text": "It is."}]},
     "pairwise": {"model": "judge", "task": "{{ item.q }}"},
     "agent_judge": {"model": "judge", "task": "{{ item.q }}", "turns": 2},
+    "deviation": {"model": "judge", "grader": EXACT},
     "verify_server": {"server": "gym", "range": [0, 1]},
     "reward_model": {"model": "rater", "input": [*ASKED, {"role": "assistant", "content": "{{ sample.output_text }}"}]},
 }

@@ -67,3 +67,16 @@ def test_a_model_that_writes_noise_is_named_and_none_where_nobody_asks_it() -> N
     [wrong] = problems(task={**SQLITE, "noise": {"types": ["failure"], "writer": "model"}})
     assert wrong == ('task.noise.writer: found model, expected rules, or one of the types that a model writes: error, '
                      "incomplete, misleading, redundancy")
+
+
+def test_a_judge_of_deviations_needs_noise_that_leaves_the_truth() -> None:
+    noise = {"types": ["redundancy", "error"], "judge": "referee"}
+    spec = resolve({**BASE, "task": SQLITE, "eval": {"noise": noise}})
+    assert spec.eval is not None
+    assert spec.eval.noise is not None
+    assert spec.eval.noise.judge == "referee"
+    [problem] = problems(task=SQLITE, eval={"noise": {**noise, "types": ["error"]}})
+    assert problem == ('eval.noise.judge: found "referee", expected none, because no type leaves the truth in a '
+                       "result: misleading, redundancy")
+    [unknown] = problems(task={**SQLITE, "noise": noise})
+    assert unknown.startswith("task.noise.judge: ")
