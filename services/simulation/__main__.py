@@ -17,6 +17,7 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.foreign import places
 from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.environments.packages.environment import PackagedWorld
+from hone.environments.tau2.environment import Tau2World
 from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
@@ -50,17 +51,19 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
 
 @asynccontextmanager
 async def _packages(chosen: Settings) -> AsyncIterator[None]:
-    """Play environment packages, whose tools the sandbox runs, and make some from hints."""
-    database, world = AsyncDatabase(chosen.database_url, size=4), ENVIRONMENTS["package"]
+    """Play environment packages and domains, whose tools the sandbox runs, and make some from hints."""
+    database = AsyncDatabase(chosen.database_url, size=4)
+    world, domains = ENVIRONMENTS["package"], ENVIRONMENTS["tau2"]
     assert isinstance(world, PackagedWorld)
+    assert isinstance(domains, Tau2World)
     await database.open()
     try:
         async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
-            world.shelf = shelf = PackageShelf(database, sandbox)
+            world.shelf = domains.shelf = shelf = PackageShelf(database, sandbox)
             async with PackageJobs(database, shelf, chosen.process_name or ids.new("simulation")).working():
                 yield
     finally:
-        world.shelf = None
+        world.shelf = domains.shelf = None
         await database.close()
 
 

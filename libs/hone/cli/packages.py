@@ -12,6 +12,7 @@ from hone.cli.catalogs import environments
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.cli.runs import Limit
 from hone.client import every
+from hone.environments.packages.package import WrongPackage
 
 app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments, and packages of your own.")
 
@@ -31,12 +32,18 @@ def known(context: typer.Context, json: Json = False) -> None:
 
 @app.command()
 def add(
-    name: Name, package: Annotated[Path, typer.Argument(exists=True, help="Directory or ZIP archive of the package.")],
+    name: Name, package: Annotated[Path, typer.Argument(
+        exists=True, help="Directory or ZIP archive of the package, or of a domain in the format of tau2-bench.")],
+    code: Annotated[Path | None, typer.Option(
+        exists=True, file_okay=False, help="Directory of a domain's Python files, where they lie elsewhere.")] = None,
     json: Json = False,
 ) -> None:
-    """Add a package under a name, which means this one from now on."""
-    with connection.client() as client:
-        one(client.add_package(name, package), json)
+    """Add a package under a name, which means this one from now on. A domain's tasks are proven first."""
+    try:
+        with connection.client() as client:
+            one(client.add_package(name, package, code), json)
+    except WrongPackage as wrong:
+        raise typer.BadParameter(str(wrong)) from wrong
 
 
 @app.command()

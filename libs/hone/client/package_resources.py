@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import Field
+
 from hone.client.resources import Resource
 
 PACKAGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
@@ -12,7 +14,9 @@ MOST_TASKS = 1024
 class EnvironmentPackage(Resource):
     """A package under a name. `digest` names its content for good, `version` counts the contents of the name.
 
-    `difficulties` has the number of tasks of each difficulty. `bytes` is the size of its archive.
+    `difficulties` has the number of tasks of each difficulty. `bytes` is the size of its archive. `format` is tau2 for
+    a domain of tau2-bench's format: `splits` are its tasks by split; `unproven` says of a task, by its id, why its gold
+    actions do not do it, and `remarks` which of them failed and could change nothing.
     """
 
     name: str
@@ -25,6 +29,10 @@ class EnvironmentPackage(Resource):
     tasks: int
     difficulties: dict[int, int]
     made_by: str
+    format: Literal["hone", "tau2"] = "hone"
+    splits: dict[str, int] = Field({})
+    unproven: dict[str, str] = Field({})
+    remarks: dict[str, str] = Field({})
     bytes: int
     created_at: datetime
 

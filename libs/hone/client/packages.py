@@ -7,18 +7,27 @@ from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
 from hone.environments.packages import archive
-from hone.environments.packages.package import FILES
+from hone.environments.packages.package import FILES, MANIFEST
+from hone.environments.tau2 import archive as domains
+from hone.environments.tau2.domain import TASKS
+
+_PROOF_S = 330.0
+"""Seconds that an answer may take, which waits for the proof of a domain's tasks."""
 
 
 class Packages(Requests):
     """Methods of environment packages: tables, tools and tasks that runs play by a name."""
 
-    def add_package(self, name: str, directory: str | Path) -> EnvironmentPackage:
-        """Add the package of a directory, or of a ZIP archive, under a name. Raises Refused, with the field."""
-        path = Path(directory)
-        data = path.read_bytes() if path.is_file() else archive.packed(
-            {file: (path / file).read_bytes() for file in FILES})
-        return self._send(EnvironmentPackage, "PUT", rest_path("packages", name),
+    def add_package(
+        self, name: str, directory: str | Path, code: str | Path | None = None,
+    ) -> EnvironmentPackage:
+        """Add the package of a directory, or of a ZIP archive, under a name. Raises Refused, with the field.
+
+        A directory with tasks.json and without package.json is a domain in tau2-bench's format; `code` is the directory
+        of its Python files, where they lie elsewhere. A domain is run before it is added, which may take minutes.
+        """
+        data = _archive(Path(directory), None if code is None else Path(code))
+        return self._send(EnvironmentPackage, "PUT", rest_path("packages", name), timeout=_PROOF_S,
                           files={"file": (f"{name}.zip", data, "application/zip")})
 
     def make_package(self, name: str, hint: str, seed: int = 0, tasks: int = 64) -> PackageJob:
@@ -50,3 +59,12 @@ class Packages(Requests):
     def delete_package(self, name: str) -> EnvironmentPackage:
         """Delete a name with all its versions. Refused while an open run plays one of them. Returns what it was."""
         return self._send(EnvironmentPackage, "DELETE", rest_path("packages", name))
+
+
+def _archive(path: Path, code: Path | None) -> bytes:
+    """Return the archive of a file or a directory. Raises OSError, and WrongPackage for a domain's directory."""
+    if path.is_file():
+        return path.read_bytes()
+    if code is not None or ((path / TASKS).exists() and not (path / MANIFEST).exists()):
+        return domains.packed(domains.collected(path, code))
+    return archive.packed({file: (path / file).read_bytes() for file in FILES})

@@ -21,6 +21,7 @@ from hone.environments.sort_turns import SortTurns
 from hone.environments.sql_exploration import SqlExploration
 from hone.environments.sqlite import Sqlite
 from hone.environments.table_questions import TableQuestions
+from hone.environments.tau2.environment import Tau2World
 from hone.environments.text_craft import TextCraft
 from hone.environments.textworld import TextWorld
 from hone.environments.verification import Verification
@@ -49,4 +50,5 @@ ENVIRONMENTS: dict[str, Environment] = {
     "mcp": Mcp(),
     "verifiers": VerifiersPackage(),
     "desk": Desk(),
+    "tau2": Tau2World(),
 }

@@ -109,11 +109,13 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
 
 
 def _graders(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the run's own grader and its dataset's grader. A grader that is no object is a problem of its source."""
+    """Yield the run's own grader, its dataset's and a domain's. One that is no object is a problem of its source."""
     if spec.grader is not None:
         yield "grader", spec.grader
     if spec.task.dataset is not None and isinstance(spec.task.params.get("grader"), dict):
         yield "task.params.grader", spec.task.params["grader"]
+    if spec.task.environment == "tau2" and isinstance(spec.task.params.get("judge"), dict):
+        yield "task.params.judge", spec.task.params["judge"]
 
 
 def of_grader(grader: Mapping[str, Any], at: str) -> list[Problem]:

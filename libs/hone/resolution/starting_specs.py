@@ -29,7 +29,7 @@ _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
 _PARAMS: dict[str, Fields] = {
     "sort_digits": {"digits": 5}, "reasoning_gym": {"task": "leg_counting"}, "sort_turns": {"digits": 4},
     "package": {"package": "my-package"}, "openenv": {"world": "my-world"}, "mcp": {"world": "my-tools"},
-    "verifiers": {"world": "my-world"},
+    "verifiers": {"world": "my-world"}, "tau2": {"domain": "my-domain"},
 }
 """Environment -> parameters that a first run may have."""
 

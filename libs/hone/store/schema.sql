@@ -598,8 +598,8 @@ CREATE TABLE packages (
     name        text NOT NULL,
     digest      text NOT NULL,           -- sha256 of its files
     version     integer NOT NULL,        -- counts the contents of the name
-    facts       jsonb NOT NULL,          -- domain, summary, tools, tables, tasks, difficulties, made_by
-    content     bytea NOT NULL,          -- ZIP archive of its files
+    facts       jsonb NOT NULL,          -- domain, summary, tools, tables, tasks, …; format: hone, or tau2 for a domain
+    content     bytea NOT NULL,          -- ZIP archive of its files; of a domain also what was found by running it
     created_at  timestamptz NOT NULL DEFAULT now(), -- when it was added last
     PRIMARY KEY (tenant_id, name, digest),
     UNIQUE (tenant_id, name, version)

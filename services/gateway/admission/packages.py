@@ -1,4 +1,4 @@
-"""Environment packages as specs name them: a run keeps the digest, whatever the name means later."""
+"""Environment packages and domains as specs name them: a run keeps the digest, whatever the name means later."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,9 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction
 from services.gateway.middleware.tenancy import TenantSession
 
-KIND = "package"
+FIELDS = {"package": "package", "tau2": "domain"}
+"""Environments whose tasks were added, and the parameter that names them."""
+_FORMATS = {"package": "hone", "tau2": "tau2"}
 
 
 async def pinned(session: TenantSession, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +22,7 @@ async def pinned(session: TenantSession, spec: Mapping[str, Any]) -> dict[str, A
 
 def _plays_any(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return value.get("environment") == KIND or any(map(_plays_any, value.values()))
+        return value.get("environment") in FIELDS or any(map(_plays_any, value.values()))
     return isinstance(value, list) and any(map(_plays_any, value))
 
 
@@ -28,20 +30,21 @@ async def _pinned(transaction: AsyncTransaction, tenant_id: str, value: Any, at:
     if isinstance(value, Mapping):
         inside = {name: await _pinned(transaction, tenant_id, one, f"{at}.{name}".lstrip("."))
                   for name, one in value.items()}
-        return await _source(transaction, tenant_id, inside, at) if value.get("environment") == KIND else inside
+        return await _source(transaction, tenant_id, inside, at) if value.get("environment") in FIELDS else inside
     if isinstance(value, list):
         return [await _pinned(transaction, tenant_id, one, f"{at}[{place}]") for place, one in enumerate(value)]
     return value
 
 
 async def _source(transaction: AsyncTransaction, tenant_id: str, source: dict[str, Any], at: str) -> dict[str, Any]:
-    params = source.get("params") or {}
-    reference = params.get("package") if isinstance(params, Mapping) else None
-    field = f"{at}.params.package".lstrip(".")
-    expected = "the name or the digest of a package that was added (`hone environments packages`)"
+    params, kind = source.get("params") or {}, source["environment"]
+    own = FIELDS[kind]
+    reference = params.get(own) if isinstance(params, Mapping) else None
+    field = f"{at}.params.{own}".lstrip(".")
+    expected = f"the name or the digest of a {own} that was added (`hone environments list`)"
     if not isinstance(reference, str) or not reference:
         raise Invalid([Problem(field, found(reference), expected)])
     row = await transaction.one("packages.known", tenant_id=tenant_id, reference=reference)
-    if row is None:
+    if row is None or (row["format"] or "hone") != _FORMATS[kind]:
         raise Invalid([Problem(field, found(reference), expected)])
-    return {**source, "params": {**params, "package": row["digest"]}}
+    return {**source, "params": {**params, own: row["digest"]}}

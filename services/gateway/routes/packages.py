@@ -1,6 +1,6 @@
-"""/v1/packages: environment packages under a name."""
+"""/v1/packages: environment packages, and domains of tau2-bench's format, under a name."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Path, Query, UploadFile
 from psycopg.types.json import Jsonb
@@ -12,9 +12,13 @@ from hone.client.resources import Page
 from hone.environments.packages import archive
 from hone.environments.packages.facts import facts
 from hone.environments.packages.package import WrongPackage
+from hone.environments.tau2 import archive as domains
+from hone.environments.tau2.facts import facts as domain_facts
 from hone.spec.problems import Invalid, Problem
+from hone.spec.settings import Settings
 from hone.store.database import Row
-from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.admission.domains import proven
+from services.gateway.admission.parameters import AfterRoute, Config, Id, Limit, page, same
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -35,19 +39,22 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
 
 @router.put("/{name}", status_code=201, response_model=EnvironmentPackage, responses=same(EnvironmentPackage))
 async def put(
-    name: Name, caller: Caller,
+    name: Name, caller: Caller, settings: Config,
     file: Annotated[UploadFile, File(json_schema_extra={"format": "binary"}, description="A ZIP archive of "
-                                     "package.json, tools.py, tasks.jsonl and tests.jsonl.")],
+                                     "package.json, tools.py, tasks.jsonl and tests.jsonl; or of a domain in the "
+                                     "format of tau2-bench, at the paths of its repository.")],
 ) -> JSONResponse:
-    """Add a package under a name, or change what the name means. 201: the content is new."""
+    """Add a package under a name, or change what the name means. 201: the content is new.
+
+    A domain is run in the sandbox first: the answer names each task whose gold actions fail.
+    """
     try:
-        found = await run_in_threadpool(archive.unpacked, await file.read())
+        digest, known, content = await _kept(await file.read(), caller.tenant_id, settings)
     except WrongPackage as wrong:
         raise Invalid([Problem(f"file.{wrong.field}", str(wrong.found)[:200], wrong.expected)]) from wrong
-    content = await run_in_threadpool(archive.packed, found.files)
     async with caller.transaction() as transaction:
-        row = await transaction.one("packages.put", tenant_id=caller.tenant_id, name=name, digest=found.digest,
-                                    facts=Jsonb(facts(found)), content=content)
+        row = await transaction.one("packages.put", tenant_id=caller.tenant_id, name=name, digest=digest,
+                                    facts=Jsonb(known), content=content)
     assert row is not None
     return JSONResponse(_resource(row).model_dump(mode="json"), 201 if row["new"] else 200)
 
@@ -80,6 +87,15 @@ async def delete(name: Id, caller: Caller) -> EnvironmentPackage:
     if not rows:
         raise NotFound(f"There is no package {name!r}.")
     return _resource(max(rows, key=lambda row: row["created_at"]))
+
+
+async def _kept(data: bytes, tenant_id: str, settings: Settings) -> tuple[str, dict[str, Any], bytes]:
+    """Return digest, facts and archive of what was sent. Raises WrongPackage; of a domain also Away and Invalid."""
+    if await run_in_threadpool(domains.holds_domain, data):
+        domain = await proven(data, tenant_id, settings)
+        return domain.digest, domain_facts(domain), await run_in_threadpool(domains.packed, domain.files, domain.found)
+    found = await run_in_threadpool(archive.unpacked, data)
+    return found.digest, facts(found), await run_in_threadpool(archive.packed, found.files)
 
 
 async def _row(caller: Caller, name: str, version: int | None) -> Row:

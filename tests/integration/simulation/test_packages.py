@@ -16,12 +16,14 @@ from hone.api.trajectory_pb2 import Task
 from hone.environments.packages import archive
 from hone.environments.packages.package import Package
 from hone.environments.tasks import content_hash, split_of
+from hone.environments.tau2 import archive as domains
 from hone.environments.tools import ToolCall
 from hone.stack import ports
 from hone.telemetry import logs
 from tests.integration.reward.rows import Run, make_run
 from tests.servers.service import refused_field, running
 from tests.unit.environments.packages.shop import MANIFEST, SOURCE, shop
+from tests.unit.environments.tau2.kiosk import kiosk
 
 HOSTILE = '''
 def open_file(db):
@@ -129,6 +131,24 @@ def test_steps_at_one_time_leave_what_they_leave_one_by_one(simulation: Any, ten
     assert found == [one.SerializeToString(deterministic=True) for one in alone]
     for one in (alone[0], alone[3]):
         assert json.loads(one.observation.messages[0].content) == ["2026-01-01T08:00:00Z"], "it remembers one call"
+
+
+def test_a_domain_is_played_in_the_sandbox_and_what_reaches_out_of_it_fails(simulation: Any, tenant: Run) -> None:
+    tenant.do("INSERT INTO packages (tenant_id, name, digest, version, facts, content) VALUES (%s, %s, %s, 1, %s, %s)",
+              tenant.tenant_id, "kiosk", kiosk().digest, Jsonb({"format": "tau2"}),
+              domains.packed(kiosk().files, kiosk().found))
+    task = Task(environment="tau2", params_json=json.dumps({"domain": kiosk().digest, "tasks": ["renew"]}))
+    session = simulation.Reset(pb.ResetRequest(tasks=[task]), timeout=60).sessions[0]
+    for index, (tool, message) in enumerate((
+            ("leave", "Error: [Errno"), ("wait_for_ever", "Error: the tool failed: time_limit: "))):
+        taken = stepped(simulation, session, index, ToolCall(tool, {}).action())
+        assert taken.observation.messages[0].content.startswith(message)
+    stepped(simulation, session, 2, ToolCall("renew", {"serial": "M200"}).action())
+    done = stepped(simulation, session, 3, "It is renewed, for 49.50.")
+    assert (done.done, json.loads(done.observation.item_json)["verified"]) == (True, 1.0)
+    with pytest.raises(grpc.RpcError) as refused:
+        started(simulation, kiosk().digest)
+    assert "it is a domain of tau2 (environment: tau2)" in refused_field(refused.value)[1]
 
 
 def test_a_package_that_is_not_there_is_refused_by_its_field(simulation: Any, tenant: Run) -> None:

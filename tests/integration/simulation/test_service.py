@@ -85,7 +85,8 @@ def test_environments_are_listed_with_the_schema_of_their_parameters(simulation:
     assert listed.keys() == {"sort_digits", "even_digits", "sort_turns", "reasoning_gym", "sqlite", "phase_lock",
                              "sql_exploration", "skill_points", "hidden_shelf", "text_craft", "table_questions",
                              "household", "merchant_strategies", "textworld", "dataset", "dialogue",
-                             "verification", "package", "desk", "changing_user", "openenv", "mcp", "verifiers"}
+                             "verification", "package", "desk", "changing_user", "openenv", "mcp", "verifiers",
+                             "tau2"}
     assert json.loads(listed["sort_digits"].params_schema_json)["properties"]["digits"]["maximum"] == 12
 
 

@@ -14,6 +14,7 @@ from hone.environments.hashing import digest
 from hone.environments.tasks import checked_params, episode, make
 from hone.harnesses import HARNESSES
 from tests.unit.environments.packages.shop import OneShelf, shop
+from tests.unit.environments.tau2.kiosk import KioskShelf
 
 ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
 TASKS: dict[str, Callable[[], Task]] = {
@@ -34,6 +35,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "dialogue": partial(make, "dialogue", {}, 7),
     "desk": partial(make, "desk", {}, 7),
     "package": partial(make, "package", {"package": "shop"}, 7),
+    "tau2": partial(make, "tau2", {"domain": "kiosk", "tasks": ["renew"]}, 7),
     "changing_user": partial(make, "changing_user", {"life": {"periods": 1}}, 7),
     "dataset": partial(make, "dataset", {}, 0, ROW),
     "verification": partial(make, "verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
@@ -41,7 +43,7 @@ TASKS: dict[str, Callable[[], Task]] = {
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",
-                 "household", "textworld", "dialogue", "desk", "package",
+                 "household", "textworld", "dialogue", "desk", "package", "tau2",
                  "changing_user"}
 WORLDS_OF_OTHERS = {"openenv", "mcp", "verifiers"}  # their own tests play them: no process of theirs is here
 NEEDED = {"reasoning_gym": {"task": "leg_counting"}, **{name: {"world": "far"} for name in WORLDS_OF_OTHERS}}
@@ -65,9 +67,10 @@ def _made(name: str) -> Task:
 
 @pytest.fixture(scope="module", autouse=True)
 def _shelf() -> Iterator[None]:
-    """Let this process play a package."""
+    """Let this process play a package, and a domain."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ENVIRONMENTS["package"], "shelf", OneShelf(shop()))
+        patch.setattr(ENVIRONMENTS["tau2"], "shelf", KioskShelf())
         yield
 
 

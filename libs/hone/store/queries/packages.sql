@@ -19,7 +19,8 @@ WHERE (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s) AND digest = %(
 
 -- name: known
 -- The digest that a reference means: a name, or a digest.
-SELECT digest FROM packages WHERE tenant_id = %(tenant_id)s AND (name = %(reference)s OR digest = %(reference)s)
+SELECT digest, facts ->> 'format' AS format FROM packages
+WHERE tenant_id = %(tenant_id)s AND (name = %(reference)s OR digest = %(reference)s)
 ORDER BY name = %(reference)s DESC, created_at DESC LIMIT 1
 
 -- name: put
