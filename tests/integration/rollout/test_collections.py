@@ -52,3 +52,15 @@ async def test_a_group_reads_the_items_of_the_version_that_its_order_pins(
         notes = parts.notes(store.get(group["parts"][0]))
         offered = [[{"offers": [{"collection": "tips", "item": {"read": expected, "none": 0}}]}]] * 2
         assert [notes[group["id"], index] for index in range(2)] == offered
+
+
+async def test_a_group_reads_what_its_run_began_with_before_any_step(
+        run: Run, settings: Settings, open_worker: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HARNESSES, "reading", Reading())
+    collect(run, 0, ["begun", "with"])
+    run.request(1, n=1, harness="reading", collections={"none": 0, "tips": 0})
+    await (await open_worker()).work()
+    [group] = run.groups()
+    notes = parts.notes(objects.connect(settings.objects_url).get(group["parts"][0]))
+    [[offered]] = [call["offers"] for call in notes[group["id"], 0]]
+    assert offered["item"]["read"] == [["0.0", "begun"], ["0.1", "with"]]

@@ -21,8 +21,9 @@ def test_each_prediction_has_a_drawing_with_its_error() -> None:
 
 
 def test_the_best_error_that_was_not_fitted_to_these_merchants_stands_out() -> None:
-    found = {"fitted": {"gse": 12.0, "mae": 0.04}, "fused": {"gse": 8.0, "mae": 0.02},
-             "left_out": {"gse": None, "mae": 0.03}}
+    found: dict[str, dict[str, float | None]] = {
+        "fitted": {"gse": 12.0, "mae": 0.04}, "fused": {"gse": 8.0, "mae": 0.02},
+        "left_out": {"gse": None, "mae": 0.03}}
     shown = agreement.errors(found)
     assert '<span class="best">3.0</span>' in shown
     assert shown.count('class="best"') == 1
