@@ -225,6 +225,7 @@ class Grader(Generic[P]):
     marks: Callable[[P], Sequence[Mark]] = _no_marks  # around the answer: a stop text must not take them off
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score
+    figures: bool = False  # True: its components are figures of any size, such as counts, and no parts of the score
     bounds: Callable[[P, Mapping[str, Bounds]], Bounds] | None = None  # from the params and the inner graders' bounds
     #                                                                    by path; None: low and high
     components: Callable[[P, Mapping[str, Names]], Names] = _no_names  # that it gives by its params, and by those of

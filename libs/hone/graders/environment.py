@@ -16,7 +16,7 @@ class EnvironmentGraderParams(GraderParams):
 
 
 def grade(item: Item, output_text: str, params: EnvironmentGraderParams) -> Result:  # noqa: ARG001
-    """Return `item.verified`, a number from 0 to 1, with the numbers of `item.components` as its components.
+    """Return `item.verified`, a number from 0 to 1, with the numbers of `item.components`, of any size, as components.
 
     Raises InvalidSpec where the environment does not score itself.
     """
@@ -33,4 +33,4 @@ def _components(given: object) -> dict[str, float]:
             and isinstance(value, int | float) and math.isfinite(value)}
 
 
-GRADER = Grader(EnvironmentGraderParams, grade, reads_output=False)
+GRADER = Grader(EnvironmentGraderParams, grade, reads_output=False, figures=True)

@@ -147,7 +147,7 @@ def _read(spec: Spec, output_text: str) -> str:
 def _bounded(spec: Spec, result: Result) -> Result:
     """Return the result, or a failure if a score is not finite, not in range, or has no name that can be stored.
 
-    Parts were judged by their own range.
+    Parts were judged by their own range; figures have none.
     """
     names = [*result.components, *(name for one in result.turns.values() for name in one), *(
         step.name for step in result.steps)]
@@ -157,7 +157,7 @@ def _bounded(spec: Spec, result: Result) -> Result:
                        f"1 to {LONGEST_NAME}")
     own = [] if result.score is None else [result.score]
     scores, (low, high) = [*result.components.values(), *own], spec.bounds
-    ranged = own if spec.inner or spec.grader.grade is None else scores
+    ranged = own if spec.inner or spec.grader.grade is None or spec.grader.figures else scores
     scores += [value for scored in result.turns.values() for value in scored.values()]
     scores += [step.value for step in result.steps]
     if all(map(math.isfinite, scores)) and all(low <= score <= high for score in ranged):

@@ -28,3 +28,9 @@ def test_a_row_without_a_score_is_no_fact_about_the_policy(item: dict[str, Any])
 def test_numbers_that_the_environment_names_are_components() -> None:
     item = {"verified": 1.0, "components": {"gap": 0.25, "": 1.0, "flag": True, "word": "x", "nan": float("nan")}}
     assert judged(SPEC, item, "x").components == {"gap": 0.25}
+
+
+def test_figures_of_any_size_leave_the_score_as_it_is() -> None:
+    item = {"verified": 0.25, "components": {"json_errors": 21.0, "memory_score": -0.5}}
+    result = judged(SPEC, item, "x")
+    assert (result.status, result.score, result.components) == (Status.OK, 0.25, item["components"])
