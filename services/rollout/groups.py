@@ -239,15 +239,16 @@ async def _index(
     trajectories = [trajectory for _, trajectory in stored]
     completions = [sum(len(call.completion_ids) for call in one.calls) for one in trajectories]
     prompts = [sum(len(call.prompt_ids) for call in one.calls) for one in trajectories]
-    last = [answering(one.calls) for one in trajectories]
+    last = [answering(one.calls) if one.calls else None for one in trajectories]  # None: nobody said a first word
     await transaction.run(
         "trajectories.add", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
         group_ids=[one.group_id for one in trajectories], indices=[one.index for one in trajectories],
         prompt_tokens=prompts,
         completion_tokens=[sum(len(call.completion_ids) for call in one.calls if call.role == "policy")
                            for one in trajectories],
-        finish_reasons=[call.finish_reason for call in last],
+        finish_reasons=[call.finish_reason if call else one.ended
+                        for call, one in zip(last, trajectories, strict=True)],
         statuses=[one.status for one in trajectories], scores=[one.score for one in trajectories],
-        previews=[call.text[:PREVIEW].replace("\0", "") for call in last])
+        previews=[call.text[:PREVIEW].replace("\0", "") if call else "" for call in last])
     await transaction.run("usage.add", run_id=run_id, kinds=["prompt_tokens", "completion_tokens"],
                           amounts=[float(sum(prompts)), float(sum(completions))])

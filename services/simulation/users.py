@@ -27,6 +27,8 @@ def task(request: simulation_pb2.CreateUserRequest) -> trajectory_pb2.Task:
     params = json_object(request.params_json or "{}", "params_json")
     if "domain" in params:
         raise InvalidField("params_json.domain", params["domain"], "none: the user is the one of user_json")
+    if params.get("opening", "scripted") != "scripted":
+        raise InvalidField("params_json.opening", params["opening"], "scripted: nobody is asked before the first text")
     return trajectory_pb2.Task(
         environment="dialogue", params_json=json.dumps({**params, **_OWN}), seed=request.seed,
         item_json=json.dumps(json_object(request.user_json, "user_json")))

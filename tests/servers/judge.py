@@ -27,6 +27,7 @@ class ScriptedJudge:
     script: Callable[[str], str | None] | None = None  # what it says to a question; None: it follows orders
     verdict: Callable[[str], bool | str | None] | None = None  # about what is fenced; None: nothing that can be read,
     #                                                            a text: the judge is away
+    says: Callable[[str], str] | None = None  # the same by a question's first message, and always
     mended: set[str] = field(default_factory=set)  # orders that are followed no longer
     stall_s: float = 1.0
     at_once: int = 0
@@ -66,6 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
             said = judge.script(body["messages"][-1]["content"]) if judge.script is not None else None
             if said is not None:
                 return self._complete(body, said)
+            if judge.says is not None:
+                return self._complete(body, judge.says(str(body["messages"][0]["content"])))
             if judge.verdict is not None:
                 return self._give(judge.verdict, body)
             return self._follow(judge, body)

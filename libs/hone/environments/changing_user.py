@@ -1,7 +1,8 @@
 """A user whose state keeps changing, over months of evenings: what does the assistant remember? AMemGym, 2603.01966.
 
 A period is some sessions, each an opener that exposes values and further rounds, and then probes. Lives are drawn from
-seeds, the words are scripted: ours, the paper's are a model's. The probes of a period come all at once, and each
+seeds: ours, the paper's are a model's. The words are scripted, or a model's that is asked in the role `user` and whose
+words are checked against the life. The probes of a period come all at once, and each
 is answered by one action. Messages have a `name` for the harness `remembering`, which keeps probes out of the history:
 `opener`, `question`, `diagnosis`, `upper` and `result`.
 """
@@ -11,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from hone.environments.contract import (
+    Ask,
     EnvironmentParams,
+    EpisodeFailed,
     EpisodeOver,
     Message,
     Observation,
@@ -31,6 +34,7 @@ from hone.remembering.generator import life
 from hone.remembering.lives import Life, Sizes
 from hone.remembering.phrases import PHRASES, Manner
 from hone.remembering.scores import PeriodResult, report
+from hone.remembering.speech import USER, Turn, fault, prompt
 
 
 class ChangingUserParams(EnvironmentParams):
@@ -38,6 +42,11 @@ class ChangingUserParams(EnvironmentParams):
 
     life: Sizes = Field(Sizes(), description="Sizes of the user's life.")
     words: Manner = Field("english", description="english: sentences. plain: `city=Rome`, for tiny models.")
+    speech: Literal["scripted", "model"] = Field(
+        "scripted", description="Who finds the user's words: templates, or the model of the role user. Probes are "
+        "always scripted.")
+    most_retries: int = Field(2, ge=0, le=10, description="How often that model is asked again for words that do not "
+                              "agree with the user's life. Then the sample is masked.")
     measure_upper: bool = Field(False, description="Ask each question once more after the values that it needs, once "
                                 "for each state of them: the upper bound of the memory score. false: it is 1.")
     results: bool = Field(True, description="Send the harness what the probes of a period showed, so that it can pay "
@@ -52,7 +61,7 @@ class ChangingUser:
     params = ChangingUserParams
     harness = "remembering"
     columns: frozenset[str] | None = frozenset({"replies"})
-    asked_roles: frozenset[str] = frozenset()
+    asked_roles = frozenset({USER})
     foreign = False
 
     def rules(self, params: ChangingUserParams) -> dict[str, float]:
@@ -67,6 +76,8 @@ class ChangingUser:
         return {"life": one.hash, "words": params.words, **replies}
 
     def episode(self, params: ChangingUserParams, seed: int, item: Row | None) -> "ChangingUserEpisode":
+        if item is not None and params.speech == "model":
+            raise WrongParams("speech", params.speech, "scripted, because the row brings a talk that was recorded")
         drawn = seed if item is None else _integer(item, seed)
         made = life(params.life, drawn, PHRASES[params.words])
         world = ChangingWorld(made, params, drawn, None if item is None else _replies(item, made, params.life))
@@ -93,8 +104,16 @@ class ChangingWorld:
         return [_rounds(self, t) for t in range(len(self.life.periods))]
 
     @cached_property
+    def turns(self) -> list[list[Turn]]:
+        """The same rounds as turns that a model finds words for."""
+        sizes = self.params.life
+        return [[Turn(session, later > 0) for session in period.sessions
+                 for later in range(sizes.rounds if t else sizes.first_rounds)]
+                for t, period in enumerate(self.life.periods)]
+
+    @cached_property
     def actions(self) -> int:
-        """How many actions an episode takes."""
+        """How many actions of the policy an episode takes."""
         spoken = sum(map(len, self.rounds)) if self.replies is None else 0
         questions = self.life.questions
         uppers = len({(place, one.golden(state)) for place, one in enumerate(questions) for state in self.life.states})
@@ -112,7 +131,11 @@ class _LifeProgress:
     """How far an episode has come. `actions` say everything; the others follow from them."""
 
     exam: Examination
-    actions: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)  # also the words of a model that speaks for the user
+    taken: int = 0  # of the actions, those of the policy
+    spoken: list[Message] = field(default_factory=list)  # of this period: the user's words, and the replies
+    awaited: bool = False  # whether a model has yet to find the user's words
+    refused: list[tuple[str, str]] = field(default_factory=list)  # its words for this round, and why they were refused
     replied: int = 0  # rounds of this period
     answers: list[str] = field(default_factory=list)  # to this period's probes
     probes: int = 0  # of this period, once they are asked
@@ -120,7 +143,8 @@ class _LifeProgress:
     shown: Row = field(default_factory=dict)  # of the item: what the periods so far showed
 
     def fork(self) -> "_LifeProgress":
-        return replace(self, exam=self.exam.fork(), actions=[*self.actions], answers=[*self.answers])
+        return replace(self, exam=self.exam.fork(), actions=[*self.actions], answers=[*self.answers],
+                       spoken=[*self.spoken], refused=[*self.refused])
 
 
 class ChangingUserEpisode:
@@ -139,7 +163,7 @@ class ChangingUserEpisode:
         if self._over():
             raise EpisodeOver("all periods are over")
         said = self._taken(action)
-        return Transition(self._seen(said), self._over(), self._now.valid, effect=True)
+        return Transition(self._seen(said), self._over(), self._now.valid, effect=not self._now.refused)
 
     def snapshot(self) -> dict[str, Any]:
         return {"actions": [*self._now.actions]}
@@ -171,10 +195,10 @@ class ChangingUserEpisode:
 
     def _begin(self) -> list[Message]:
         """Begin a period, and return its first message, or all of a recorded one."""
-        self._now.replied, self._now.answers, self._now.probes = 0, [], 0
+        self._now.replied, self._now.answers, self._now.probes, self._now.spoken = 0, [], 0, []
         said = self.world.rounds[self._now.exam.period]
         if self.world.replies is None:
-            return said[:1]
+            return self._next(0)
         before = sum(map(len, self.world.rounds[:self._now.exam.period]))
         replies = self.world.replies[before:before + len(said)]
         talk = [message for user, reply in zip(said, replies, strict=True)
@@ -184,12 +208,49 @@ class ChangingUserEpisode:
     def _taken(self, action: str) -> list[Message]:
         now = self._now
         now.actions.append(action)
+        if now.awaited:
+            return self._worded(action)
+        now.taken += 1
         if now.probes:
             return self._answered(action)
         now.valid = bool(action.strip())
         now.replied += 1
-        said = self.world.rounds[now.exam.period]
-        return said[now.replied:now.replied + 1] or self._probes()
+        now.spoken.append({"role": "assistant", "content": action})
+        return self._next(now.replied)
+
+    def _next(self, place: int) -> list[Message]:
+        """Return the user's words of a round, nothing where a model has yet to find them, or probes after the last."""
+        said = self.world.rounds[self._now.exam.period]
+        self._now.awaited = self.world.params.speech == "model" and place < len(said)
+        return [] if self._now.awaited else said[place:place + 1] or self._probes()
+
+    def _worded(self, words: str) -> list[Message]:
+        """Take the words of a model. Raises EpisodeFailed for one that contradicts the life too often."""
+        now, turn = self._now, self._turn()
+        wrong = fault(self.world.life, turn, words)
+        now.valid = not wrong
+        if wrong and len(now.refused) >= self.world.params.most_retries:
+            raise EpisodeFailed(f"the user's model contradicted the user {len(now.refused) + 1} times: {wrong}")
+        if wrong:
+            now.refused.append((words, wrong))
+            return []
+        now.awaited, now.refused = False, []
+        said = self.world.rounds[now.exam.period][now.replied]
+        text = f"{words.strip()}\n" if turn.later else PHRASES[self.world.params.words].dated(
+            turn.session.time, words.strip())
+        now.spoken.append({"role": "user", "content": text})
+        return [{**said, "content": text}]
+
+    def _turn(self) -> Turn:
+        return self.world.turns[self._now.exam.period][self._now.replied]
+
+    def _ask(self) -> Ask | None:
+        """Return what a model is asked that speaks for the user. A later turn sees the last two messages."""
+        if not self._now.awaited:
+            return None
+        turn = self._turn()
+        heard = self._now.spoken[-2:] if turn.later else []
+        return Ask(USER, prompt(self.world.life, turn, heard, self._now.refused))
 
     def _answered(self, action: str) -> list[Message]:
         now = self._now
@@ -221,8 +282,8 @@ class ChangingUserEpisode:
         return self._now.exam.period == len(self.world.life.periods)
 
     def _seen(self, said: list[Message]) -> Observation:
-        left = self.world.actions - len(self._now.actions)
-        return Observation(said, self._item(), {"type": "environment"}, left, self.state_hash())
+        left = self.world.actions - self._now.taken
+        return Observation(said, self._item(), {"type": "environment"}, left, self.state_hash(), ask=self._ask())
 
     def _item(self) -> Row:
         return {"life": self.world.hash, "user_seed": self.world.seed, "off_policy": self.world.replies is not None,

@@ -5,9 +5,9 @@ leaves, or when the agent has used up its turns. Users are of `hone.users`: thei
 from templates, or from a model that is asked in the role `user` and whose words are checked against that state.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hone.environments.contract import EnvironmentParams, Message, Row
 from hone.environments.dialogues import DOMAINS, rows
@@ -26,6 +26,7 @@ class DialogueParams(EnvironmentParams):
                                                        "customers who are called. talk: users of a dataset's rows.")
     words: Speech = Field("scripted", description="Who finds the user's words: templates by seed, or the model of the "
                           "role user.")
+    opening: Speech = Field("scripted", description="Who finds the user's first words; model needs `words: model`.")
     guidelines: list[Annotated[str, Field(min_length=1, max_length=2000)]] = Field(
         [], description="Sentences that are added to the guidelines of a model that speaks for the user.")
     most_retries: int = Field(2, ge=0, le=10, description="How often that model is asked again for words that "
@@ -40,6 +41,12 @@ class DialogueParams(EnvironmentParams):
     tokens: Tokens = Field("words", description="What n-grams and lengths count: words, or characters (Chinese).")
     orders: OrdersParams = Field(OrdersParams(), description="Tasks of the domain orders.")
     sales: SalesParams = Field(SalesParams(), description="Customers of the domain sales.")
+
+    @model_validator(mode="after")
+    def _speaks(self) -> Self:
+        if self.opening == "model" and self.words != "model":
+            raise ValueError("opening: found model, expected scripted where the other words are scripted")
+        return self
 
 
 class Dialogue:
@@ -66,7 +73,8 @@ class Dialogue:
 
     def episode(self, params: DialogueParams, seed: int, item: Row | None) -> DialogueEpisode:
         scenario = _scenario(params, seed, item)
-        conversation = Conversation(scenario.profile, seed, params.words, params.most_retries, params.guidelines)
+        conversation = Conversation(
+            scenario.profile, seed, params.words, params.most_retries, params.guidelines, params.opening)
         terms = Terms(seed, params.turns, self.rules(params), (params.shortest, params.longest), params.tokens,
                       params.show_policy)
         return DialogueEpisode(scenario, DOMAINS[params.domain], conversation, terms)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from hone.text.keywords import says
 from hone.users.profile import Profile
 from hone.users.prompts import STOP
 from hone.users.reactions import Cue, UserState
@@ -70,12 +71,6 @@ def _values(profile: Profile, state: UserState, words: str) -> Iterator[Fault]:
             yield Fault("reveals", f"it says the {name}, which you may not say")
         yield from (Fault("contradicts", f"it says {value!r} for the {name}, which is not yours to say")
                     for value in [*fact.others, *fact.of_form(words)] if wrong(value))
-
-
-def says(words: str, value: str) -> bool:
-    """Return whether words hold a value, as whole words, in upper or lower case."""
-    one, other = (" ".join(text.casefold().split()) for text in (words, value))
-    return re.search(rf"(?<!\w){re.escape(other)}(?!\w)", one, re.ASCII) is not None
 
 
 def _matches(patterns: Iterable[str], words: str) -> bool:

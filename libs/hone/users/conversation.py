@@ -9,7 +9,7 @@ from hone.users import prompts, script
 from hone.users.checks import fault
 from hone.users.profile import Profile
 from hone.users.prompts import STOP, Messages
-from hone.users.reactions import Cue, UserState, begun, hear
+from hone.users.reactions import Cue, UserState, begun, hear, opening_cue
 
 Speech = Literal["scripted", "model"]
 """Who finds the words: templates by seed, or a model."""
@@ -42,18 +42,32 @@ class Conversation:
 
     def __init__(
         self, profile: Profile, seed: int, speech: Speech = "scripted", most_retries: int = 2,
-        guidelines: Sequence[str] = (),
+        guidelines: Sequence[str] = (), opening: Speech = "scripted",
     ) -> None:
         """Begin. `most_retries`: how often a model is asked again for one text. `guidelines` are added to its prompt.
+
+        `opening`: who finds the first words. Those of a model are awaited: `asked` is the prompt for them.
         """
-        self._profile, self._seed, self._speech = profile, seed, speech
+        self._profile, self._seed, self._speech, self._opening = profile, seed, speech, opening
         self._most_retries, self._guidelines = most_retries, tuple(guidelines)
-        self._talk = _Talk(begun(profile), (script.opening(profile),))
+        awaited = opening == "model"
+        self._talk = _Talk(begun(profile), () if awaited else (script.opening(profile),),
+                           opening_cue(profile) if awaited else None)
 
     @property
     def opening(self) -> str:
-        """The first words. They are scripted, also where a model finds the others."""
-        return self._talk.spoken[0]
+        """The first words; as a script has them, while a model has yet to find them."""
+        return self._talk.spoken[0] if self._talk.spoken else script.opening(self._profile)
+
+    @property
+    def asked(self) -> Messages | None:
+        """The prompt for the words that a model has yet to find; None: nothing is awaited."""
+        return self._asked().prompt if self._talk.cue else None
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """Words for the present cue that were refused, and why."""
+        return self._talk.refused
 
     @property
     def user(self) -> UserState:
@@ -119,7 +133,8 @@ class Conversation:
 
     def fork(self) -> "Conversation":
         """Return an independent conversation in the same state."""
-        other = Conversation(self._profile, self._seed, self._speech, self._most_retries, self._guidelines)
+        other = Conversation(self._profile, self._seed, self._speech, self._most_retries, self._guidelines,
+                             self._opening)
         other._talk = self._talk
         return other
 

@@ -27,9 +27,9 @@ def messages(
 ) -> Messages:
     """Return the messages that ask for the user's next words, with the agent as the model's user.
 
-    `spoken` holds the texts so far, the user's and the agent's in turn, the user's first. `refused` holds earlier words
-    for the same cue, with the reason why each was refused. `guidelines` are added to those of every user. Values that
-    may not be said are not in the prompt.
+    `spoken` holds the texts so far, the user's and the agent's in turn, the user's first; none before its first words.
+    `refused` holds earlier words for the same cue, with the reason why each was refused. `guidelines` are added to
+    those of every user. Values that may not be said are not in the prompt.
     """
     system = "\n\n".join(filter(None, [
         "\n".join([*GUIDELINES, *guidelines]), profile.persona, f"What you want: {profile.goal.text}",
@@ -52,7 +52,8 @@ def _now(profile: Profile, cue: Cue) -> str:
         why = {"goal": "You have what you wanted: thank the agent", "mood": "You are annoyed: say so",
                "turns": "This took too long: say so", "hang_up": "You have to go: say so"}[cue.ends]
         return f"{why}, leave, and end your message with {STOP}."
-    parts = [f"Say your {name.replace('_', ' ')}: {profile.fact(name).value}." for name in cue.must]
+    parts = [f"Begin: say in your own words: {profile.opening or profile.goal.text}"] if cue.opens else []
+    parts += [f"Say your {name.replace('_', ' ')}: {profile.fact(name).value}." for name in cue.must]
     parts += [f"Do not say your {name.replace('_', ' ')}, although you are asked." for name in cue.refuses]
     if cue.repeated:
         parts.append("The agent repeats itself.")

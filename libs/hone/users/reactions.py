@@ -38,12 +38,17 @@ class Cue:
     notices: bool = False  # the user has just noticed that it talks to a machine
     repeated: bool = False  # the agent said what it said before
     ends: End = ""
+    opens: bool = False  # the first words; the agent has said nothing yet
 
 
 def begun(profile: Profile) -> UserState:
     """Return the state after the opening."""
-    opening = tuple(fact.name for fact in profile.knowledge if fact.reveal == "opening")
-    return UserState(revealed=opening, mood=profile.mood.start)
+    return UserState(revealed=opening_cue(profile).must, mood=profile.mood.start)
+
+
+def opening_cue(profile: Profile) -> Cue:
+    """Return what the first words are about."""
+    return Cue(must=tuple(fact.name for fact in profile.knowledge if fact.reveal == "opening"), opens=True)
 
 
 def hear(

@@ -49,21 +49,31 @@ class ShownCall:
     tokens: list[Token]
     before: list[int] | None
     before_texts: list[str]
+    refused: str = ""  # why the environment refused what a role said, and asked again
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether an endpoint said it: there are no ids."""
+        return not self.call["prompt_ids"] and not self.call["completion_ids"]
 
     def fits(self, search: str) -> bool:
         """Return whether a text is in the answer, in the context or in a message of the environment."""
         messages = (message.get("content", "") for step in self.steps for message in step["said"])
-        own = ["".join(self.texts.completion), "".join(self.texts.prompt), *messages]
+        own = ["".join(self.texts.completion), "".join(self.texts.prompt), self.call.get("text", ""), *messages]
         return any(search.lower() in text.lower() for text in own)
 
     def answer(self, scheme: Scheme, search: str) -> Markup:
-        """Return the call up to its last token: heading, context, coloured tokens."""
+        """Return the call up to its last token: heading, context, coloured tokens; of an endpoint, its words."""
+        if self.elsewhere:
+            said = tag("div", _marked(self.call.get("text", ""), search), class_="tokens", tabindex="0")
+            return join([_heading(self.call), tag("h4", "Said"), said, _given(self.call)])
         return join([_heading(self.call), self._context(search), tag("h4", "Sampled"),
                      tokens.painted(self.tokens, scheme, search), _named(self.call), _given(self.call)])
 
     def outcome(self) -> Markup:
-        """Return the steps that the call took."""
-        return join(map(_step, self.steps))
+        """Return the steps that the call took, and why its words were refused."""
+        why = tag("div", parts.chip("refused", "bad"), f" {self.refused}; asked again", class_="note")
+        return join([*map(_step, self.steps), *([why] if self.refused else [])])
 
     def _context(self, search: str) -> Markup:
         if self.before is None:
@@ -86,6 +96,7 @@ class ShownCall:
 def calls(sample: Trajectory, texts: TrajectoryTokens) -> list[ShownCall]:
     """Return a sample's calls in order. Without texts of the tokens, their ids are shown."""
     found: list[ShownCall] = []
+    reasons = _refusals(sample)
     for place, call in enumerate(sample.calls):
         own = texts.calls[place] if place < len(texts.calls) else _ids(call)
         last = _before(call, found)
@@ -93,8 +104,17 @@ def calls(sample: Trajectory, texts: TrajectoryTokens) -> list[ShownCall]:
             call, own, [step for step in sample.steps if step["call"] == call["index"]],
             _tokens(call, own),
             None if last is None else [*last.call["prompt_ids"], *last.call["completion_ids"]],
-            [] if last is None else [*last.texts.prompt, *last.texts.completion]))
+            [] if last is None else [*last.texts.prompt, *last.texts.completion], reasons.get(call["index"], "")))
     return found
+
+
+def _refusals(sample: Trajectory) -> dict[int, str]:
+    """Return why words of a role were refused, by the index of the call that said them."""
+    refused = sample.item.get("refused")
+    given = [one for one in refused if isinstance(one, dict)] if isinstance(refused, list) else []
+    roles = {call["index"] for call in sample.calls if call.get("role", "policy") != "policy"}
+    asked = [step for step in sample.steps if step["call"] in roles and not step["valid"]]
+    return {step["call"]: str(one.get("reason", "")) for step, one in zip(asked, given, strict=False)}
 
 
 def _before(call: dict[str, Any], earlier: Sequence[ShownCall]) -> ShownCall | None:
@@ -141,7 +161,9 @@ def _heading(call: dict[str, Any]) -> Markup:
     versions = ", ".join(f"{formats.short(span['version_id'])} ({span['tokens']})" for span in call["versions"])
     sizes = f"{len(call['prompt_ids'])} + {len(call['completion_ids'])} tokens · {call['finish_reason']}"
     name = call.get("number") or call["index"]
-    return tag("header", tag("h3", f"Call {name}"), parts.chip(f"{call['role']}: {call['kind']}", "off"),
+    endpoint = call.get("sampling", {}).get("endpoint")
+    voice = [parts.chip(f"endpoint {endpoint}: {call.get('engine', '')}", "off")] if endpoint else []
+    return tag("header", tag("h3", f"Call {name}"), parts.chip(f"{call['role']}: {call['kind']}", "off"), *voice,
                tag("span", f"turn {call['turn']}", class_="note"), tag("span", sizes, class_="note"),
                tag("span", versions, class_="note mono", title="versions that sampled it, with numbers of tokens"))
 

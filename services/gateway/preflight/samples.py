@@ -110,18 +110,20 @@ def _decoded(objects: Objects, rows: Sequence[Row]) -> list[Trajectory]:
 
 
 def _sample(model: Model, row: Mapping[str, Any], whole: Trajectory) -> GradedSample:
-    call = _last(whole)
+    call, first = _last(whole), whole.calls[:1]
     grade = next((one for one in row["grades"] if not one["component"]), None) or {"reasons": [], "extracted": None}
     fields = ("group_id", "index", "prompt_tokens", "completion_tokens", "finish_reason", "status", "score")
+    prompt = "".join(piece for one in first for piece in model.tokenizer.pieces(one.prompt_ids))
     return GradedSample(**{name: row[name] for name in fields}, ended=whole.ended, reasons=grade["reasons"],
-                        extracted=grade["extracted"], prompt="".join(model.tokenizer.pieces(whole.calls[0].prompt_ids)),
-                        text=call.text, tokens=model.tokens(call.completion_ids),
-                        trained=call.train_mask)
+                        extracted=grade["extracted"], prompt=prompt, text=call.text if call else "",
+                        tokens=model.tokens(call.completion_ids if call else []),
+                        trained=call.train_mask if call else [])
 
 
-def _last(whole: Trajectory) -> Call:
-    """Return the policy's last call; the last call if the policy made none."""
-    return next((call for call in reversed(whole.calls) if call.role == "policy"), whole.calls[-1])
+def _last(whole: Trajectory) -> Call | None:
+    """Return the policy's last call; the last call if the policy made none, and None where nobody said a word."""
+    spoken = [call for call in whole.calls if call.role == "policy"] or whole.calls
+    return spoken[-1] if spoken else None
 
 
 def _scores(rows: Sequence[Row]) -> list[list[float]]:

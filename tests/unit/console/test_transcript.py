@@ -48,9 +48,26 @@ def test_the_context_of_a_fork_is_compared_with_that_of_its_parent() -> None:
     def made(number: str, parent: str) -> dict[str, Any]:
         return {**CALL, "index": 0, "number": number, "parent": parent, "prompt_ids": [int(number[0])], "versions": []}
 
-    sample: Any = SimpleNamespace(calls=[made("0", ""), made("1.0.0", "0"), made("1.1.0", "0")], steps=[])
+    sample: Any = SimpleNamespace(calls=[made("0", ""), made("1.0.0", "0"), made("1.1.0", "0")], steps=[], item={})
     shown = transcript.calls(sample, TrajectoryTokens(calls=[]))
     assert [one.before for one in shown] == [None, [0, 5, 6], [0, 5, 6]]
+
+
+def test_words_of_an_endpoint_are_shown_with_its_name_and_with_why_they_were_refused() -> None:
+    said = {**CALL, "index": 0, "number": "0", "role": "user", "kind": "asked", "turn": 0, "versions": [],
+            "text": "W1.", "prompt_ids": [], "completion_ids": [], "logp_sample": [], "train_mask": [], "scored": [],
+            "finish_reason": "stop", "sampling": {"endpoint": "customers"}, "engine": "customer-1"}
+    step = {"index": 0, "call": 0, "action": "W1.", "said": [], "valid": False, "effect": None, "reward": None}
+    sample: Any = SimpleNamespace(
+        calls=[said, {**said, "index": 1, "number": "1", "text": "W1234."}], item={"refused": [
+            {"words": "W1.", "reason": "it does not say the order"}]},
+        steps=[step, {**step, "index": 1, "call": 1, "valid": True, "action": "W1234."}])
+    first, second = transcript.calls(sample, TrajectoryTokens(calls=[]))
+    words = first.answer("logp", "") + first.outcome()
+    assert [word in words for word in ("user: asked", "endpoint customers: customer-1", "W1.", "refused",
+                                       "it does not say the order; asked again")] == [True] * 5
+    assert "asked again" not in second.outcome()
+    assert first.fits("w1.")
 
 
 def test_tokens_name_the_version_that_sampled_them() -> None:

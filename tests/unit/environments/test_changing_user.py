@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from hone.environments.changing_user import ChangingUserEpisode
-from hone.environments.contract import EpisodeOver, Transition, WrongParams
+from hone.environments.contract import EpisodeFailed, EpisodeOver, Transition, WrongParams
 from hone.environments.tasks import episode, make
 from hone.remembering.phrases import pairs, plain_options
 from hone.resolution import resolve
@@ -148,3 +148,65 @@ def test_the_code_of_the_documentation_examines_an_assistant() -> None:
     exec(code, names)  # the page's own
     assert len(names["found"].results) == 2
     assert b'"city": ["Rome", "2026-' in names["found"].snapshots[-1]
+
+
+SPOKEN = {"words": "english", "speech": "model", "most_retries": 1}
+
+
+def truth(one: ChangingUserEpisode, session: int = 0) -> str:
+    """Say what a session of the first period exposes."""
+    period = one.world.life.periods[0]
+    return " and ".join(f"{name} {period.changes[name][1]}" for name in period.sessions[session].exposes)
+
+
+def test_a_model_finds_the_words_of_the_user_and_is_held_to_its_life() -> None:
+    one = user(**SPOKEN)
+    seen = one.reset()
+    assert [message["role"] for message in seen.messages] == ["system"]
+    assert seen.ask is not None
+    [head, greeting] = seen.ask.messages
+    values = [value for options in one.world.life.schema.values() for value in options]
+    shown = [value for value in values if value in head["content"]]
+    assert sorted(shown) == sorted(truth(one).replace(" and ", " ").split()[1::2]), "no value that it may not say"
+    assert (seen.ask.role, greeting["role"]) == ("user", "user")
+    wrong = one.step(f"Now it is {truth(one)}. And {next(value for value in values if value not in shown)}.")
+    assert (wrong.valid, wrong.observation.messages, wrong.observation.turns_left) == (False, [], seen.turns_left)
+    assert wrong.observation.ask is not None
+    assert "which is a value of" in wrong.observation.ask.messages[0]["content"]
+    other = one.fork()
+    other.restore(one.snapshot())
+    assert other.state_hash() == one.state_hash()
+    with pytest.raises(EpisodeFailed, match="contradicted the user 2 times: it does not say the"):
+        other.step("Good evening!")
+    said = one.step(f"Help me: {truth(one)}.").observation
+    [opener] = said.messages
+    assert opener["name"] == "opener"
+    assert opener["content"].endswith(f"] Help me: {truth(one)}.\n")
+    assert (said.ask, said.turns_left) == (None, seen.turns_left)
+
+
+def test_a_life_in_a_models_words_is_lived_to_its_end() -> None:
+    one = user(life={**SIZES, "first_rounds": 2}, **SPOKEN)
+    seen, later = one.reset(), 0
+    while True:
+        if seen.ask is not None:
+            turn, state = one._turn(), one.world.life.states[one._now.exam.period]
+            words = "Go on." if turn.later else " ".join(state[name] for name in turn.session.exposes)
+            later += turn.later
+            if turn.later:
+                assert [message["role"] for message in seen.ask.messages] == ["system", "user", "assistant", "user"]
+            taken = one.step(words)
+        else:
+            heard = [message for message in seen.messages if message.get("name", "user") != "result"]
+            taken = [one.step("1") for message in heard if message["role"] == "user"][-1]
+        seen = taken.observation
+        if taken.done:
+            break
+    assert later
+    assert seen.turns_left == 0
+    assert len(seen.item["periods"]) == 3
+
+
+def test_a_recorded_talk_has_no_words_to_find() -> None:
+    with pytest.raises(WrongParams, match="because the row brings a talk"):
+        user(item={"prompt": "-", "replies": []}, **SPOKEN)

@@ -298,3 +298,28 @@ def test_the_row_of_the_documentation_is_a_user() -> None:
 def test_the_domain_talk_needs_rows() -> None:
     with pytest.raises(WrongParams, match="rows with goal and knowledge"):
         make("dialogue", {"domain": "talk"}, 0)
+
+
+def test_the_first_words_of_a_model_come_before_the_agent_speaks() -> None:
+    one = desk("cancel", 1, words="model", opening="model", most_retries=1)
+    seen = one.reset()
+    assert [message["role"] for message in seen.messages] == ["system"], "the policy alone"
+    assert seen.ask is not None
+    number = one._scenario.profile.fact("order").value
+    refused = one.step("Hello!").observation
+    assert refused.ask is not None
+    assert refused.item["refused"] == [{"words": "Hello!", "reason": "it does not say the order, as it has to"}]
+    other = one.fork()
+    other.restore(one.snapshot())
+    assert other.state_hash() == one.state_hash()
+    with pytest.raises(EpisodeFailed, match="contradicted the user 2 times"):
+        other.step("")
+    said = one.step(f"Please cancel {number}.")
+    assert [message["content"] for message in said.observation.messages] == [f"Please cancel {number}.\n"]
+    assert (said.done, said.observation.ask, said.observation.turns_left) == (False, None, seen.turns_left)
+    assert one.step("Which order is it?").observation.ask is not None
+
+
+def test_a_model_finds_the_first_words_only_where_it_finds_the_others() -> None:
+    with pytest.raises(WrongParams, match="opening: found model, expected scripted"):
+        desk("cancel", 1, opening="model")

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hone.users.checks import fault, says
+from hone.text.keywords import says
+from hone.users.checks import fault
 from hone.users.reactions import Cue, UserState, begun, hear
 from tests.unit.users.callers import caller
 

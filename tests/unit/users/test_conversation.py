@@ -6,6 +6,7 @@ import pytest
 
 from hone.users import script
 from hone.users.conversation import Conversation, Unfaithful
+from hone.users.prompts import GREETING
 from hone.users.reactions import UserGone
 from tests.unit.users.callers import caller
 
@@ -100,3 +101,27 @@ def test_turns_are_taken_in_turn() -> None:
     user.hear("Which order?")
     with pytest.raises(ValueError, match="expected the words of the user"):
         user.hear("Well?")
+
+
+def test_the_first_words_of_a_model_are_checked_as_others_are() -> None:
+    user = Conversation(caller(), 0, "model", most_retries=1, opening="model")
+    assert user.opening == "I want to cancel my order. I am Ada Berg.", "as a script has it"
+    assert user.asked is not None
+    system, greeting = user.asked
+    assert "Begin: say in your own words: I want to cancel my order." in system["content"]
+    assert "Say your name: Ada Berg." in system["content"]
+    assert "W1234" not in system["content"]
+    assert greeting == {"role": "user", "content": GREETING}
+    again = user.answer("Hello, it is about an order.")
+    assert again.prompt is not None
+    assert "it does not say the name" in again.prompt[0]["content"]
+    assert user.refused == (("Hello, it is about an order.", "it does not say the name, as it has to"),)
+    other = user.fork()
+    other.restore(user.snapshot())
+    with pytest.raises(Unfaithful, match="it says the order, which you may not say"):
+        other.answer("Ada Berg here, cancel W1234.")
+    said = user.answer("Hi, Ada Berg speaking. I do not want my order any more.")
+    assert (said.words, user.asked, user.opening) == (said.words, None, said.words)
+    prompt = user.hear("Which order?").prompt
+    assert prompt is not None
+    assert [one["content"] for one in prompt[1:]] == [GREETING, said.words, "Which order?"]

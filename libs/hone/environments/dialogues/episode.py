@@ -37,6 +37,7 @@ class _Said:
     turns: int = 0
     texts: tuple[str, ...] = ()
     scores: tuple[Mapping[str, float], ...] = ()  # of each text, by rule
+    refused: tuple[tuple[str, str], ...] = ()  # words of a model that were refused, and why
 
 
 class DialogueEpisode:
@@ -50,13 +51,17 @@ class DialogueEpisode:
 
     def reset(self) -> Observation:
         self._user, self._store.tables, self._said = self._fresh.fork(), self._scenario.tables, _Said()
+        if (prompt := self._user.asked) is not None:
+            return replace(self._seen(self._head()), ask=Ask(USER, [*prompt]))
         return self._seen(self.opening())
 
     def opening(self) -> list[Message]:
-        """Return the policy that the agent has to keep to, and the user's first words."""
+        """Return the policy that the agent has to keep to, and the user's first words, as a script has them."""
+        return [*self._head(), _spoken(self._fresh.opening)]
+
+    def _head(self) -> list[Message]:
         shown = self._terms.shows_policy and self._scenario.policy
-        head = [{"role": "system", "content": self._scenario.policy + "\n"}] if shown else []
-        return [*head, _spoken(self._fresh.opening)]
+        return [{"role": "system", "content": self._scenario.policy + "\n"}] if shown else []
 
     def step(self, action: str) -> Transition:
         if self._over():
@@ -73,12 +78,14 @@ class DialogueEpisode:
     def snapshot(self) -> dict[str, Any]:
         said = self._said
         return {"user": self._user.snapshot(), "tables": self._store.tables, "turns": said.turns,
-                "texts": [*said.texts], "scores": [dict(one) for one in said.scores]}
+                "texts": [*said.texts], "scores": [dict(one) for one in said.scores],
+                "refused": [[*one] for one in said.refused]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self._user.restore(snapshot["user"])
         self._store.tables = snapshot["tables"]
-        self._said = _Said(snapshot["turns"], tuple(snapshot["texts"]), tuple(snapshot["scores"]))
+        self._said = _Said(snapshot["turns"], tuple(snapshot["texts"]), tuple(snapshot["scores"]),
+                           tuple((words, reason) for words, reason in snapshot["refused"]))
 
     def fork(self) -> "DialogueEpisode":
         other = DialogueEpisode(self._scenario, self._domain, self._fresh, self._terms)
@@ -130,6 +137,8 @@ class DialogueEpisode:
             reply = self._user.answer(words)
         except Unfaithful as error:
             raise EpisodeFailed(str(error)) from error
+        if reply.prompt is not None:
+            self._said = replace(self._said, refused=(*self._said.refused, self._user.refused[-1]))
         return self._replied(reply, reply.prompt is None, {})
 
     def _replied(self, reply: Reply, valid: bool, scores: Mapping[str, float]) -> Transition:
@@ -173,6 +182,7 @@ class DialogueEpisode:
             **self._scenario.facts, "persona": profile.id, "simulator_seed": self._terms.seed,
             "reason": self._user.ended or ("max_turns" if self._over() else ""),
             "turn_rules": [dict(one) for one in self._said.scores],
+            "refused": [{"words": words, "reason": reason} for words, reason in self._said.refused],
             "components": {name: figures[name] for name in self._domain.figures}, "verified": self._score(figures)}
 
 
