@@ -10,6 +10,7 @@ from benchmarks.through_services import (
     lessons,
     noise,
     noisy_tools,
+    noisy_users,
     sales,
     schemas,
     skill_points,
@@ -376,5 +377,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "reward_noise": REWARD_NOISE,
     "duca": sales.DUCA,
     "noisy_tools": noisy_tools.NOISY_TOOLS,
+    "noisy_users": noisy_users.NOISY_USERS,
 }
 """Every comparison by the name of its method."""

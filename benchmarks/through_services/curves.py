@@ -14,13 +14,16 @@ FIGURES = ("sampled", "greedy", "area")
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 %, by degrees of freedom from 1."""
 _TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
+_NOISY, _OF_USER = re.compile(r"eval/noise/(\w+)"), "user_"
 _SOURCE = re.compile(r"source/(.+)/eval/sampled")
 GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
 """Shares of a run's groups whose samples do not all have the same reward, and of its rollouts that teach something."""
 REPETITION, IDENTITY = "repetition", "identity"
 """Components of the held-out samples of dialogues, at the end."""
 UNDER_NOISE = "under noise"
-"""Held-out accuracy at the end where calls fail."""
+"""Held-out accuracy at the end where results of tools have noise, the mean over its types."""
+UNDER_USER_NOISE = "under noisy users"
+"""The mean of the same over the types of noise of users."""
 HARMFUL = "harmful share"
 """Of the calls of skills in held-out samples, those that lowered the chance of success; 0 without a call."""
 
@@ -87,14 +90,23 @@ def further(series: Series) -> dict[str, float]:
     for name in (REPETITION, IDENTITY):
         if f"{_COMPONENT}{name}" in series:
             found[name] = series[f"{_COMPONENT}{name}"][-1][1]
-    if noisy := series.get("eval/noise/failure"):
-        found[UNDER_NOISE] = noisy[-1][1]
+    found |= _under_noise(series)
     if harmful := series.get(f"{_COMPONENT}harmful"):
         calls = series[f"{_COMPONENT}calls"][-1][1]
         found[HARMFUL] = harmful[-1][1] / calls if calls else 0.0
     if "advantage/zero_share" in series:
         found[ROLLOUTS] = 1 - statistics.fmean(value for _, value in series["advantage/zero_share"])
     return found
+
+
+def _under_noise(series: Series) -> dict[str, float]:
+    """Return the held-out accuracy at the end under each type of noise, and the means over those of tools and of users.
+    """
+    noisy = {of[1]: points[-1][1] for name, points in sorted(series.items()) if (of := _NOISY.fullmatch(name))}
+    users = [score for kind, score in noisy.items() if kind.startswith(_OF_USER)]
+    tools = [score for kind, score in noisy.items() if not kind.startswith(_OF_USER)]
+    return {**noisy, **({UNDER_NOISE: statistics.fmean(tools)} if tools else {}),
+            **({UNDER_USER_NOISE: statistics.fmean(users)} if users else {})}
 
 
 def _total(series: Series, name: str) -> float:

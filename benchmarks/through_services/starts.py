@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
 
 from benchmarks.through_services import (
     doors,
@@ -9,6 +10,7 @@ from benchmarks.through_services import (
     kinds,
     lessons,
     noisy_tools,
+    noisy_users,
     sales,
     schemas,
     skill_points,
@@ -66,6 +68,10 @@ def _failing(steps: int) -> Iterable[Row]:
     return noisy_tools.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.7)
 
 
+def _asking(steps: int) -> Iterable[Row]:
+    return islice(noisy_users.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.6), _ROWS * steps)
+
+
 def _at_doors(steps: int) -> Iterable[Row]:
     return doors.demonstrations(_ROWS * steps, careless=0.3)
 
@@ -95,6 +101,7 @@ def _any_length(steps: int) -> Iterable[Row]:
 
 
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
+    "codes": noisy_users.rows,
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
     "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2)}
 """Datasets that specs name as sources of tasks."""
@@ -137,6 +144,13 @@ STARTS: Mapping[str, Start] = {
         "sorts five digits one a turn; two in five of the digits that it was shown were guessed, and so were seven in "
         "ten behind a turn that failed, as some did in every other episode",
         partial(_failing, 200), 200, sorting.TASK_IN_TURNS, fields={"chat": {"control_tokens": True}}),
+    "asking": Start(
+        "asks for a code and says it back, two in five times with one digit drawn anew; in half of the dialogues that "
+        "it was shown the user's words had noise, and it guessed behind three in five vague answers, and said the "
+        "first code of three in five that were corrected",
+        partial(_asking, 250), 250, noisy_users.TASK, policy=noisy_users.POLICY,
+        fields={"sampling": {"max_tokens": noisy_users.MAX_TOKENS}, "chat": {"control_tokens": True},  # ends of turns
+                "eval": {"prompts": 64, "every": 250, "source": noisy_users.TASK}}),
     "at_doors": Start(
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",

@@ -41,6 +41,10 @@ def test_a_run_has_the_scores_of_its_sources_and_the_shares_with_signal_beside_i
     called = {"eval/sampled/calls": [(0, 3.0), (2, 2.0)], "eval/sampled/harmful": [(0, 1.0), (2, 0.5)]}
     assert further(called) == {"harmful share": 0.25}
     assert further({**called, "eval/sampled/calls": [(2, 0.0)]}) == {"harmful share": 0.0}
+    noisy = {"eval/noise/failure": [(0, 0.5), (2, 0.75)], "eval/noise/user_conflict": [(2, 0.5)],
+             "eval/noise/user_boundary": [(2, 1.0)], "eval/noise/failure/goal": [(2, 0.0)]}
+    assert further(noisy) == {"failure": 0.75, "user_conflict": 0.5, "user_boundary": 1.0, "under noise": 0.75,
+                              "under noisy users": 0.75}
     talked = {"eval/sampled/repetition": [(0, 0.5), (2, 0.25)], "eval/sampled/identity": [(0, 1.0), (2, 0.5)]}
     assert further(talked) == {"repetition": 0.25, "identity": 0.5}
     assert further({

@@ -34,6 +34,9 @@ _BELIEFS = (
     "Numbers with an even digit are never processed on weekdays, I read that.",
     "If you restart the computer, my request is done at once, I am certain.")
 
+TEXTS = (*_VAGUE, *_ASIDES, *_SHIFTS, *_BOUNDARIES, *_BELIEFS)
+"""What the rules put into a user's words."""
+
 
 def _ambiguity(words: str, drawn: random.Random) -> str | None:
     """Leave one value out, and point at it vaguely. It is said when the agent asks again."""

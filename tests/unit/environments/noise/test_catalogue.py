@@ -13,9 +13,9 @@ from hone.environments.packages.environment import PackagedWorld
 from hone.environments.single_turn import Asks
 from hone.environments.tasks import episode, make
 from hone.environments.tools import ToolCall, tool_call
-from hone.resolution import resolve
+from hone.resolution import noise
 from hone.spec.noise import LOSES, NoiseType, TaskNoise, ToolNoise, UserNoise
-from hone.spec.problems import Invalid
+from hone.spec.run import RunSpec
 from tests.unit.environments.packages.shop import OneShelf, shop
 
 ROW = {"prompt": "What is the sum of b?", "answer": "5.5",
@@ -80,8 +80,8 @@ def test_a_solution_that_asks_again_still_scores_one(name: str, kind: NoiseType)
     injected = 0
     for seed in (2, 7):
         asked = task(name, seed)
-        noise = TaskNoise(type=kind, intensity=2, prob=1.0, seed=seed)
-        made, clean = started(replace(asked, noise=noise.model_dump())), started(asked)
+        terms = TaskNoise(type=kind, intensity=2, prob=1.0, seed=seed)
+        made, clean = started(replace(asked, noise=terms.model_dump())), started(asked)
         for action in solution(name, clean):
             truth = clean.step(action)
             results = [*again(made, made.step(action), action)]
@@ -108,8 +108,8 @@ def test_noise_of_no_intensity_is_the_clean_twin_bit_by_bit(name: str) -> None:
 @pytest.mark.parametrize("name", ["desk", "package", "dialogue", "sqlite"])
 def test_a_repaired_tool_says_the_truth_from_then_on(name: str) -> None:
     asked = task(name, 7)
-    noise = TaskNoise(type="misleading", intensity=3, prob=1.0, interval=0, most=-1, most_of_tool=-1)
-    made, clean = started(replace(asked, noise=noise.model_dump())), started(asked)
+    terms = TaskNoise(type="misleading", intensity=3, prob=1.0, interval=0, most=-1, most_of_tool=-1)
+    made, clean = started(replace(asked, noise=terms.model_dump())), started(asked)
     for action in solution(name, clean):
         if (call := tool_call(action)) is not None:
             made.step(ToolCall("repair", {"tool": call.tool}).action())
@@ -130,6 +130,5 @@ def test_noise_that_cannot_be_is_refused_by_its_field(name: str) -> None:
 
 def problems(name: str, kind: str) -> list[str]:
     task = {"environment": name, "noise": {"types": [kind]}}
-    with pytest.raises(Invalid) as refused:
-        resolve({"name": "noisy", "model": {"base": "toy"}, "steps": 2, "task": task})
-    return [str(problem) for problem in refused.value.problems if ".noise" in str(problem)]
+    spec = RunSpec.model_validate({"name": "noisy", "model": {"base": "toy"}, "steps": 2, "task": task})
+    return [str(problem) for problem in noise.problems(spec, {})]
