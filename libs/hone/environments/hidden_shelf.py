@@ -16,12 +16,12 @@ from hone.environments.contract import (
     Entities,
     EnvironmentParams,
     EpisodeOver,
-    Message,
     Observation,
     Row,
     Transition,
 )
 from hone.environments.hashing import digest
+from hone.environments.seeded import Seeded
 
 THINGS = ("mug", "book", "vase", "key", "lamp", "bowl", "watch", "pen")
 TABLE = "table 1"
@@ -41,21 +41,12 @@ class HiddenShelfParams(EnvironmentParams):
     free: bool = Field(False, description="Going and looking cost no turn, up to ten times the turns.")
 
 
-class HiddenShelf:
+class HiddenShelf(Seeded):
     """Take the thing from its shelf and put it on the table. The last command scores 1."""
 
     summary = "A thing on one of N shelves: going there shows it; take it and put it on the table."
     params = HiddenShelfParams
     harness = "map_then_act"
-    columns: frozenset[str] | None = None
-    asked_roles: frozenset[str] = frozenset()
-    foreign = False
-
-    def rules(self, params: HiddenShelfParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: HiddenShelfParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: HiddenShelfParams, seed: int, item: Row | None) -> dict[str, Any]:
         one = shelves(params, seed)

@@ -13,7 +13,6 @@ from hone.environments.contract import (
     Entities,
     EnvironmentParams,
     EpisodeOver,
-    Message,
     Observation,
     Row,
     Transition,
@@ -21,6 +20,7 @@ from hone.environments.contract import (
 from hone.environments.hashing import digest
 from hone.environments.household_engine import World
 from hone.environments.household_games import KINDS, Game, Kind, game, lexicon
+from hone.environments.seeded import Seeded
 
 _COMMANDS = (
     "Commands: go to R, open R, close R, take O from R, move O to R, clean O with R, heat O with R, cool O with R, "
@@ -39,21 +39,13 @@ class HouseholdParams(EnvironmentParams):
     show_commands: bool = Field(False, description="List the possible commands at the end of each observation.")
 
 
-class Household:
+class Household(Seeded):
     """The policy reads what it sees and answers with one command. The task done scores 1."""
 
     summary = "A household made from seeds, after ALFWorld: find, clean, heat, cool and place things."
     params = HouseholdParams
     harness = "folding"
-    columns = None
-    asked_roles: frozenset[str] = frozenset()
     foreign = True
-
-    def rules(self, params: HouseholdParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: HouseholdParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: HouseholdParams, seed: int, item: Row | None) -> list[str]:
         one = _game(params, seed)

@@ -19,6 +19,7 @@ from hone.environments.contract import (
     Transition,
 )
 from hone.environments.hashing import digest, splitmix
+from hone.environments.seeded import Seeded
 
 COLOURS = ("red", "blue", "green", "yellow", "white", "black", "orange", "purple")
 
@@ -36,21 +37,12 @@ class PhaseLockParams(EnvironmentParams):
         return int(2 * self.doors * self.slack)
 
 
-class PhaseLock:
+class PhaseLock(Seeded):
     """The policy reads a door's colour, takes the key of that colour and opens the door. The last door scores 1."""
 
     summary = "Doors in a row: take the key of each door's colour, then open it."
     params = PhaseLockParams
     harness = "folding"
-    columns: frozenset[str] | None = None
-    asked_roles: frozenset[str] = frozenset()
-    foreign = False
-
-    def rules(self, params: PhaseLockParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: PhaseLockParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: PhaseLockParams, seed: int, item: Row | None) -> list[str]:
         return doors(params, seed)

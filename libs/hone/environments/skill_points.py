@@ -12,6 +12,7 @@ from pydantic import Field
 
 from hone.environments.contract import EnvironmentParams, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import SEED_BITS, digest, mixed_seed
+from hone.environments.seeded import Seeded
 
 GO, AID = "go", "aid"
 
@@ -46,21 +47,12 @@ class Point:
         return "".join("+" if sign else "-" for sign in (self.relevant, self.useful))
 
 
-class SkillPoints:
+class SkillPoints(Seeded):
     """All points have to succeed: the last one scores 1, or 0. Which ones failed is not said."""
 
     summary = "Points in a row: go, or call a skill first, which helps or harms by a sign that is shown."
     params = SkillPointsParams
     harness = "skills"
-    columns: frozenset[str] | None = None
-    asked_roles: frozenset[str] = frozenset()
-    foreign = False
-
-    def rules(self, params: SkillPointsParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: SkillPointsParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: SkillPointsParams, seed: int, item: Row | None) -> list[dict[str, bool]]:
         return [asdict(point) for point in points(params, seed)]

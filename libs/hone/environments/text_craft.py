@@ -23,12 +23,12 @@ from hone.environments.contract import (
     Entities,
     EnvironmentParams,
     EpisodeOver,
-    Message,
     Observation,
     Row,
     Transition,
 )
 from hone.environments.hashing import digest
+from hone.environments.seeded import Seeded
 
 _MADE_OF = ("oak", "birch", "iron", "gold", "stone", "clay", "copper", "quartz")
 _FORMS = ("log", "plank", "stick", "ingot", "block", "slab", "rod", "gear", "plate", "frame")
@@ -50,21 +50,12 @@ class TextCraftParams(EnvironmentParams):
     turns: int = Field(30, ge=1, le=500, description="Most commands of an episode.")
 
 
-class TextCraft:
+class TextCraft(Seeded):
     """The policy reads recipes and a goal. The goal in its hands scores 1."""
 
     summary = "Crafting from seeds, after TextCraft: get and craft things by recipes until the goal is made."
     params = TextCraftParams
     harness = "map_then_act"
-    columns: frozenset[str] | None = None
-    asked_roles: frozenset[str] = frozenset()
-    foreign = False
-
-    def rules(self, params: TextCraftParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: TextCraftParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: TextCraftParams, seed: int, item: Row | None) -> dict[str, Any]:
         return _content(book(params, seed))

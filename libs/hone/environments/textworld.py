@@ -22,6 +22,7 @@ from hone.environments.contract import (
     WrongParams,
 )
 from hone.environments.hashing import digest
+from hone.environments.seeded import Seeded
 
 _LOOKING = ("look", "inventory", "examine ")
 """Commands that change nothing. Every observation already holds their answers."""
@@ -41,21 +42,13 @@ class TextWorldParams(EnvironmentParams):
     show_commands: bool = Field(True, description="List the possible commands at the end of each observation.")
 
 
-class TextWorld:
+class TextWorld(Seeded):
     """The policy reads a description of its place and answers with one command. A won game scores 1."""
 
     summary = "TextWorld games made from seeds: type commands until the quest is done."
     params = TextWorldParams
     harness = "chat"
-    columns = None
-    asked_roles: frozenset[str] = frozenset()
     foreign = True
-
-    def rules(self, params: TextWorldParams) -> dict[str, float]:
-        return {}
-
-    def messages(self, params: TextWorldParams, seed: int, item: Row | None) -> list[Message]:
-        return self.episode(params, seed, item).reset().messages
 
     def content(self, params: TextWorldParams, seed: int, item: Row | None) -> str:
         return self.episode(params, seed, item).state_hash()
