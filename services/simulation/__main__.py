@@ -18,6 +18,8 @@ from hone.environments.foreign import places
 from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.environments.packages.environment import PackagedWorld
 from hone.environments.tau2.environment import Tau2World
+from hone.judges.asking import AskedJudges
+from hone.judges.endpoint import connections
 from hone.process import startup
 from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
@@ -52,7 +54,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
 @asynccontextmanager
 async def _packages(chosen: Settings) -> AsyncIterator[None]:
     """Play environment packages and domains, whose tools the sandbox runs, and make some from hints."""
-    database = AsyncDatabase(chosen.database_url, size=4)
+    database, client = AsyncDatabase(chosen.database_url, size=4), connections()
     world, domains = ENVIRONMENTS["package"], ENVIRONMENTS["tau2"]
     assert isinstance(world, PackagedWorld)
     assert isinstance(domains, Tau2World)
@@ -60,10 +62,12 @@ async def _packages(chosen: Settings) -> AsyncIterator[None]:
     try:
         async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
             world.shelf = domains.shelf = shelf = PackageShelf(database, sandbox)
-            async with PackageJobs(database, shelf, chosen.process_name or ids.new("simulation")).working():
+            judges = AskedJudges(chosen, database, client)
+            async with PackageJobs(database, shelf, judges, chosen.process_name or ids.new("simulation")).working():
                 yield
     finally:
         world.shelf = domains.shelf = None
+        await client.aclose()
         await database.close()
 
 

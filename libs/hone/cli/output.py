@@ -27,6 +27,11 @@ def say(text: str) -> None:
     Console(soft_wrap=True, highlight=False, markup=False, emoji=False).print(text)
 
 
+def note(text: str) -> None:
+    """Print a text for people who wait, beside what a program may read."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(text)
+
+
 def rows(items: Iterable[BaseModel], columns: Sequence[str], as_json: bool) -> None:
     """Print items as a table of some fields, or as one JSON object per line with all fields."""
     if as_json:

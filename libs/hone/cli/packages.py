@@ -9,9 +9,10 @@ import typer
 
 from hone.cli import connection
 from hone.cli.catalogs import environments
-from hone.cli.output import Commands, Json, one, rows, say
+from hone.cli.output import Commands, Json, note, one, rows, say
 from hone.cli.runs import Limit
-from hone.client import every
+from hone.client import Client, every
+from hone.client.package_resources import PackageJob
 from hone.environments.packages.package import WrongPackage
 
 app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments, and packages of your own.")
@@ -50,17 +51,61 @@ def add(
 def make(
     name: Name, hint: Annotated[str, typer.Argument(help="What the world is about, for instance: a library.")],
     seed: Annotated[int, typer.Option(help="Equal hints and seeds give equal packages.")] = 0,
-    tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 64, json: Json = False,
+    tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 64,
+    author: Annotated[str | None, typer.Option(
+        help="Endpoint (`hone judges list`) or model of yours that writes it.",
+        show_default="the seeded generator")] = None,
+    trial: Annotated[str | None, typer.Option(
+        help="Endpoint or model that tries each task, with all tools and with half of them.",
+        show_default="none")] = None,
+    within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
 ) -> None:
     """Have a package made from a hint, with tools that passed tests and tasks that were proven, and wait for it."""
     with connection.client() as client:
-        job = client.make_package(name, hint, seed, tasks)
-        while job.state in ("waiting", "taken"):
-            time.sleep(_LOOK_S)
-            job = client.package_job(job.id)
+        job = client.make_package(name, hint, seed, tasks, _asked(author), _asked(trial), within_s)
+        job = _ended(client, job)
     one(job, json)
-    if job.state == "failed":
+    if job.state != "done":
         raise typer.Exit(1)
+
+
+def _asked(name: str | None) -> dict[str, str] | None:
+    return None if name is None else {"endpoint": name}
+
+
+def _ended(client: Client, job: PackageJob) -> PackageJob:
+    """Return a job that has ended. While it works, say how far it is."""
+    note(f"job {job.id}")
+    said = ""
+    while job.state in ("waiting", "taken"):
+        time.sleep(_LOOK_S)
+        job = client.package_job(job.id)
+        now = " ".join(filter(None, [job.stage, job.reason])) or job.state
+        if now != said:
+            note(said := now)
+    return job
+
+
+@app.command()
+def jobs(limit: Limit = 20, json: Json = False) -> None:
+    """List the packages that are made from hints or were, the newest first."""
+    with connection.client() as client:
+        found = islice(every(client.package_jobs), limit)
+        rows(found, ("id", "name", "state", "stage", "hint", "reason", "created_at"), json)
+
+
+@app.command()
+def job(job_id: Annotated[str, typer.Argument(help="Id of the job.")]) -> None:
+    """Show how far a package is that is made from a hint, what was tried, and what models used."""
+    with connection.client() as client:
+        one(client.package_job(job_id), as_json=True)
+
+
+@app.command()
+def cancel(job_id: Annotated[str, typer.Argument(help="Id of the job.")], json: Json = False) -> None:
+    """End the making of a package."""
+    with connection.client() as client:
+        one(client.cancel_package_job(job_id), json)
 
 
 @app.command("list")

@@ -6,9 +6,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.client.resources import Resource
+from hone.spec.roles import AuthorSpec, TrialSpec
 
 PACKAGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
-MOST_TASKS = 1024
+MOST_TASKS, LONGEST_MAKING_S = 1024, 86_400
 
 
 class EnvironmentPackage(Resource):
@@ -40,7 +41,9 @@ class EnvironmentPackage(Resource):
 class PackageJob(Resource):
     """A package that is made from a hint. `reason` says why it failed, or is not done yet; `report` what was tried.
 
-    `digest` names what was made, the newest version of `name` at that time.
+    `digest` names what was made, the newest version of `name` at that time. `progress` has the phase of a making by a
+    model (schema, data, tools, tests, graph, tasks, trials), and how many of its parts are done. `used` has the
+    answers, tokens and cost of each model that was asked.
     """
 
     id: str
@@ -48,9 +51,20 @@ class PackageJob(Resource):
     hint: str
     seed: int
     tasks: int
-    state: Literal["waiting", "taken", "done", "failed"]
+    author: AuthorSpec | None = None
+    trial: TrialSpec | None = None
+    within_s: int
+    state: Literal["waiting", "taken", "done", "failed", "cancelled"]
     reason: str | None
+    progress: dict[str, Any]
+    used: dict[str, dict[str, float]]
     digest: str | None
     report: dict[str, Any]
     created_at: datetime
+    started_at: datetime | None
     ended_at: datetime | None
+
+    @property
+    def stage(self) -> str:
+        """Where the making is, in words; empty: nothing is known."""
+        return "{phase} {done} of {of}".format(**self.progress) if self.progress else ""

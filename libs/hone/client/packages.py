@@ -1,6 +1,8 @@
 """The part of the SDK's client that keeps environment packages."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hone.client.package_resources import EnvironmentPackage, PackageJob
 from hone.client.requests import Requests
@@ -30,10 +32,22 @@ class Packages(Requests):
         return self._send(EnvironmentPackage, "PUT", rest_path("packages", name), timeout=_PROOF_S,
                           files={"file": (f"{name}.zip", data, "application/zip")})
 
-    def make_package(self, name: str, hint: str, seed: int = 0, tasks: int = 64) -> PackageJob:
-        """Have a package made from a hint; `package_job` says how far it is. Raises Refused, and Conflict."""
+    def make_package(
+        self, name: str, hint: str, seed: int = 0, tasks: int = 64, author: Mapping[str, Any] | None = None,
+        trial: Mapping[str, Any] | None = None, within_s: int = 3600,
+    ) -> PackageJob:
+        """Have a package made from a hint; `package_job` says how far it is. Raises Refused, and Conflict.
+
+        `author`: {"endpoint": NAME} or {"model": NAME} for a model that writes it, else the seeded generator does.
+        `trial`: the same, for a model that tries each task with all tools and with half of them.
+        """
         return self._send(PackageJob, "POST", "/v1/package-jobs", json={
-            "name": name, "hint": hint, "seed": seed, "tasks": tasks})
+            "name": name, "hint": hint, "seed": seed, "tasks": tasks, "author": author, "trial": trial,
+            "within_s": within_s})
+
+    def cancel_package_job(self, job_id: str) -> PackageJob:
+        """End a job that has not ended. Returns it."""
+        return self._send(PackageJob, "POST", rest_path("package-jobs", job_id, "cancel"))
 
     def package_job(self, job_id: str) -> PackageJob:
         """Return a job."""

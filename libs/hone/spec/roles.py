@@ -51,6 +51,37 @@ class AskedSpec(Strict):
         return {"max_tokens": self.max_tokens or 512, "temperature": temperature}
 
 
+class AuthorSpec(Strict):
+    """Who writes what is no part of a run, such as a package: a model, or an endpoint. The role `simulator`."""
+
+    model: str | None = Field(
+        None, min_length=1, max_length=300, description="Name of a model of yours that can be asked.")
+    endpoint: str | None = Field(
+        None, min_length=1, max_length=300, description="Instead of a model: name of an endpoint with OpenAI's chat "
+        "completions, as `hone judges set` keeps it, or of a model as for a judge.")
+    max_tokens: int = Field(8192, ge=1, le=65_536, description="Most tokens of one answer.")
+    temperature: float = Field(0.7, ge=0, le=2)
+
+    @model_validator(mode="after")
+    def _one(self) -> "AuthorSpec":
+        if (self.model is None) == (self.endpoint is None):
+            raise ValueError("expected either model or endpoint")
+        return self
+
+    @property
+    def named(self) -> str:
+        """Name of who is asked."""
+        return self.model or self.endpoint or ""
+
+
+class TrialSpec(AuthorSpec):
+    """Who tries the tasks of a package, with all tools and with half of them hidden. ScaleEnv's check is ours."""
+
+    max_tokens: int = Field(1024, ge=1, le=65_536, description="Most tokens of one answer.")
+    rollouts: int = Field(8, ge=1, le=64, description="Episodes of each task, with all tools and with half of them.")
+    turns: int = Field(30, ge=1, le=500, description="Most turns of an episode.")
+
+
 class RolesSpec(Strict):
     """Models of a run beside the one that it trains."""
 

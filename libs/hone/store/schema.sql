@@ -605,22 +605,29 @@ CREATE TABLE packages (
     UNIQUE (tenant_id, name, version)
 );
 
--- Packages that are to be made from hints. A simulation service takes one, and puts what it made into packages.
+-- Packages that are to be made from hints. A simulation service takes one, and puts what it made into packages. What models
+-- used for one is in judge_spending under its id.
 CREATE TABLE package_jobs (
     id          text PRIMARY KEY,
     tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,-- that asked for it, and that its questions to models are counted to
     name        text NOT NULL,           -- that the package gets
     hint        text NOT NULL,
     seed        bigint NOT NULL,
     tasks       integer NOT NULL,        -- that are wanted
-    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed')),
+    author      jsonb,                   -- hone.spec.roles.AuthorSpec; null: the seeded generator
+    trial       jsonb,                   -- hone.spec.roles.TrialSpec; null: no policy tries the tasks
+    within_s    integer NOT NULL DEFAULT 3600, -- from started_at on; then it fails
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed', 'cancelled')),
     reason      text,                    -- why it failed, or is not done yet
+    progress    jsonb NOT NULL DEFAULT '{}', -- phase, done, of
     digest      text,                    -- of what was made
     report      jsonb NOT NULL DEFAULT '{}', -- what was tried and kept
     attempts    integer NOT NULL DEFAULT 0,
     due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it
     owner       text,                    -- the simulation service that took it last
     created_at  timestamptz NOT NULL DEFAULT now(),
+    started_at  timestamptz,             -- when it was taken first
     ended_at    timestamptz
 );
 CREATE INDEX package_jobs_by_due ON package_jobs (due_at) WHERE state IN ('waiting', 'taken');
@@ -692,10 +699,10 @@ CREATE TABLE judge_answers (
 );
 CREATE INDEX judge_answers_by_age ON judge_answers (created_at);
 
--- What the judges of a run used so far; limits of a judge hold for each run.
+-- What the judges of a run, or of a job that makes a package, used so far; limits of a judge hold for each of them.
 CREATE TABLE judge_spending (
     tenant_id   text NOT NULL REFERENCES tenants,
-    run_id      text NOT NULL,
+    run_id      text NOT NULL,           -- or id of a package job
     judge       text NOT NULL,
     answers     bigint NOT NULL DEFAULT 0,
     tokens      bigint NOT NULL DEFAULT 0,
@@ -1114,7 +1121,8 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes, routes, feedback, judges, stored_graders, packages TO hone_gateway;
-GRANT SELECT, INSERT ON grader_checks, package_jobs TO hone_gateway;
+GRANT SELECT, INSERT ON grader_checks TO hone_gateway;
+GRANT SELECT, INSERT, UPDATE (state, reason, ended_at) ON package_jobs TO hone_gateway;
 GRANT SELECT, INSERT, DELETE ON audience_fits, knowledge TO hone_gateway;
 GRANT SELECT ON audience_policies, audience_groups TO hone_gateway;
 GRANT SELECT, INSERT, DELETE, UPDATE (prompt_tokens, completion_tokens) ON decisions TO hone_gateway;

@@ -14,7 +14,7 @@ from services.console.widgets.tables import RIGHT, Column
 PAGES = {"Datasets": "/datasets", "Packages": "/packages", "Audiences": "/audiences"}
 """Title -> path."""
 _MOST, _JOBS = 200, 20
-_TONES = {"waiting": "off", "taken": "busy", "done": "good", "failed": "bad"}
+_TONES = {"waiting": "off", "taken": "busy", "done": "good", "failed": "bad", "cancelled": "off"}
 
 
 def tabs(here: str) -> None:
@@ -44,18 +44,20 @@ async def show(view: PageView, request: Request) -> None:
 def _make_form(view: PageView, changed: Callable[[], Awaitable[None]]) -> None:
     async def make() -> None:
         await view.ask(view.hone.make_package, name.value or "", hint.value or "", int(seed.value or 0),
-                       int(tasks.value or 0))
+                       int(tasks.value or 0), {"endpoint": author.value} if author.value else None)
         await changed()
 
     with ui.element("section").classes("panel"):
         html(tag("h2", "Make a package"))
-        html(tag("p", "From a hint, such as a public library, without a model: tools that passed their tests, tasks "
-                      "whose solutions were run.", class_="note"))
+        html(tag("p", "From a hint, such as a public library: tools that passed their tests, tasks whose solutions "
+                      "were run. An author is a judge or a model of yours, which writes it; without one the seeded "
+                      "generator makes it.", class_="note"))
         with ui.element("div").classes("filters"):
             name = ui.input("Name").props("outlined dense")
             hint = ui.input("What it is about").props("outlined dense").classes("search")
             seed, tasks = (ui.number(label, value=value, precision=0).props("outlined dense")
                            for label, value in (("Seed", 0), ("Tasks", 64)))
+            author = ui.input("Author").props("outlined dense")
         with ui.element("div").classes("actions"):
             view.permit(ui.button("Make package", on_click=lambda: view.tried(make), color=None).props(
                 "unelevated no-caps").classes("primary"), "run")
@@ -81,9 +83,12 @@ def _tasks(one: EnvironmentPackage) -> Markup:
 def _jobs(found: Sequence[PackageJob]) -> Markup:
     if not found:
         return Markup("")
-    columns = [Column("Package"), Column("State"), Column("Hint", "wide"), Column("Tasks", RIGHT),
-               Column("Reason", "wide"), Column("Asked")]
+    columns = [Column("Package"), Column("State"), Column("Hint", "wide"), Column("Author"), Column("Tasks", RIGHT),
+               Column("Tokens", RIGHT), Column("Reason", "wide"), Column("Asked")]
     return parts.section("Made from hints", tables.table(columns, [[
         tag("strong", one.name), parts.chip(one.state, _TONES[one.state]), one.hint,
-        formats.count(one.report.get("tasks_accepted", one.tasks)), one.reason or "", parts.moment(one.created_at)]
+        one.author.named if one.author else "seeded generator",
+        formats.count(one.report.get("tasks_accepted", one.tasks)),
+        formats.count(int(sum(used["tokens"] for used in one.used.values()))),
+        one.reason or (one.stage if one.state == "taken" else ""), parts.moment(one.created_at)]
         for one in found]), note="The newest twenty.")

@@ -1,12 +1,16 @@
 """/v1/package-jobs: packages that are made from hints, beside other work."""
 
 from fastapi import APIRouter
+from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field
 
 from hone import ids
-from hone.client.package_resources import MOST_TASKS, PACKAGE_NAME, PackageJob
+from hone.client.package_resources import LONGEST_MAKING_S, MOST_TASKS, PACKAGE_NAME, PackageJob
 from hone.client.resources import Page
-from hone.store.database import Row
+from hone.spec.problems import Invalid, Problem, unstorable
+from hone.spec.roles import AuthorSpec, TrialSpec
+from hone.store.database import AsyncTransaction, Row
+from services.gateway.admission import judges
 from services.gateway.admission.parameters import AfterJob, Id, Limit, page
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller
@@ -27,6 +31,10 @@ class WantedPackage(BaseModel):
     hint: str = Field(min_length=1, max_length=2000, description="What the world is about, for instance a library.")
     seed: int = Field(0, ge=0, lt=2**31, description="Equal hints and seeds give equal packages.")
     tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted.")
+    author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded generator.")
+    trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
+                                    "them: only tasks where that makes a difference are kept; null: none.")
+    within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
 @router.post("", status_code=202)
@@ -34,11 +42,33 @@ async def make(wanted: WantedPackage, caller: Caller) -> PackageJob:
     """Have a package made from a hint. The job says how far it is, and why a hint led to none."""
     made = ids.new("pkg")
     async with caller.transaction() as transaction:
+        if problems := unstorable(wanted.model_dump(mode="json")) or await _problems(transaction, wanted):
+            raise Invalid(problems)
+        await transaction.one("package_jobs.lock", tenant_id=caller.tenant_id)
         open_jobs = await transaction.one("package_jobs.open", tenant_id=caller.tenant_id)
         if open_jobs is not None and open_jobs["open"] >= MOST_OPEN:
             raise Conflict(f"{MOST_OPEN} packages are being made, and no more may be.")
-        await transaction.run("package_jobs.add", id=made, tenant_id=caller.tenant_id, **wanted.model_dump())
+        caller.about(made)
+        await transaction.run("package_jobs.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id, **{
+            **wanted.model_dump(), "author": _json(wanted.author), "trial": _json(wanted.trial)})
     return await one(made, caller)
+
+
+async def _problems(transaction: AsyncTransaction, wanted: WantedPackage) -> list[Problem]:
+    """Return why the models cannot be asked that a package needs."""
+    found = list[Problem]()
+    for at, asked in (("author", wanted.author), ("trial", wanted.trial)):
+        if asked is not None:
+            kind = "endpoint" if asked.model is None else "model"
+            wrong = await judges.problem(transaction, f"{at}.{kind}", asked.named, "chat")
+            if wrong is None and kind == "model" and await transaction.one("judges.known", name=asked.named):
+                wrong = Problem(f"{at}.model", f"{asked.named}, which is a judge", "a model, or this name as endpoint")
+            found += [wrong] if wrong else []
+    return found
+
+
+def _json(asked: AuthorSpec | None) -> Jsonb | None:
+    return None if asked is None else Jsonb(asked.model_dump(mode="json", exclude_none=True))
 
 
 @router.get("")
@@ -57,6 +87,14 @@ async def one(job_id: Id, caller: Caller) -> PackageJob:
     if row is None:
         raise NotFound(f"There is no package job {job_id!r}.")
     return _job(row)
+
+
+@router.post("/{job_id}/cancel")
+async def cancel(job_id: Id, caller: Caller) -> PackageJob:
+    """End a job that has not ended. What it makes is not kept; one that has ended stays as it is."""
+    async with caller.transaction() as transaction:
+        await transaction.run("package_jobs.cancel", tenant_id=caller.tenant_id, id=job_id)
+    return await one(job_id, caller)
 
 
 def _job(row: Row) -> PackageJob:

@@ -1,41 +1,42 @@
-"""Makes packages from hints: takes a job, has a process of its own make the package, and proves it in the sandbox."""
+"""Makes packages from hints: takes jobs, has each made by the seeded generator or by a model, and proves the result."""
 
 import asyncio
-import json
 import logging
-import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
-from hone.environments.packages import archive, package
+from hone.environments.contract import EpisodeLost
+from hone.environments.packages import archive
 from hone.environments.packages.calling import ToolsLost
 from hone.environments.packages.facts import facts
-from hone.environments.packages.package import FILES, Package
+from hone.environments.packages.package import Package
+from hone.environments.synthesis.hints import NoWorld
 from hone.environments.synthesis.report import solvable_share
+from hone.judges.asking import AskedJudges
 from hone.process import ending
+from hone.rpc.errors import NotReady
 from hone.store.database import AsyncDatabase, Row
+from services.simulation.packages.generator import generated
 from services.simulation.packages.shelf import OWNER, PackageShelf
+from services.simulation.packages.work import MakingWork, PastDeadline
+from services.simulation.packages.workshop import ModelAway
 
-LONGEST_S, LEASE_S = 300.0, 600.0
-_LOOK_S, _AGAIN_S, _MOST_ATTEMPTS, _LONGEST_REASON = 1.0, 10.0, 3, 4000
+LEASE_S = 60.0
+_AT_ONCE, _MOST_ATTEMPTS, _MOST_TAKEN = 4, 3, 8
+_LOOK_S, _AGAIN_S, _HOLD_S, _LONGEST_REASON = 1.0, 10.0, 2.0, 4000
 _log = logging.getLogger(__name__)
 
 
-class NoPackage(Exception):
-    """The hint leads to no package, and never will. The message has the reason and what was tried."""
-
-
 class PackageJobs:
-    """Takes one job at a time. A job whose service went away is taken again when its lease has ended."""
+    """Takes a few jobs at a time. One whose service went away is taken again when its lease has ended."""
 
-    def __init__(self, database: AsyncDatabase, shelf: PackageShelf, owner: str) -> None:
-        self._database, self._shelf, self._owner = database, shelf, owner
+    def __init__(self, database: AsyncDatabase, shelf: PackageShelf, judges: AskedJudges, owner: str) -> None:
+        self._database, self._shelf, self._judges, self._owner = database, shelf, judges, owner
+        self._working = set[asyncio.Task[None]]()
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -44,7 +45,7 @@ class PackageJobs:
         try:
             yield
         finally:
-            await ending.cancelled([taking])
+            await ending.cancelled([taking, *self._working])
             with suppress(OperationalError):
                 await self._database.run("package_jobs.release", owner=self._owner)
 
@@ -53,69 +54,93 @@ class PackageJobs:
             await self._database.run("package_jobs.release", owner=self._owner)  # of an earlier process of this name
         while True:
             try:
-                job = await self._database.one("package_jobs.claim", owner=self._owner, lease_s=LEASE_S)
-                if job is not None:
-                    await self._work(job)
+                if len(self._working) < _AT_ONCE and (job := await self._database.one(
+                        "package_jobs.claim", owner=self._owner, lease_s=LEASE_S)) is not None:
+                    task = asyncio.create_task(self._work(job))
+                    self._working.add(task)
+                    task.add_done_callback(self._working.discard)
                     continue
             except OperationalError as away:
                 _log.warning("no packages are made: %s", away)
             await asyncio.sleep(_LOOK_S)
 
     async def _work(self, job: Row) -> None:
-        try:
-            found, report = await _made(job)
-            await self._prove(job, found)
-        except NoPackage as none:
-            await self._end(job, "failed", str(none))
-        except (ToolsLost, TimeoutError, OSError, ValueError) as error:
-            _log.warning("the package of job %s is not made: %s", job["id"], error)
-            await self._later(job, f"{type(error).__name__}: {error}")
-        else:
-            await self._keep(job, found, report)
-
-    async def _prove(self, job: Row, found: Package) -> None:
-        """Solve each task once more, with the tools in the sandbox. Raises NoPackage, ToolsLost."""
+        """Make a package, or say why it is made later or never. While the database is away the lease ends by itself."""
         OWNER.set(job["tenant_id"])
+        work = MakingWork(job, self._judges, self._shelf)
+        making = asyncio.create_task(self._made(job, work))
+        holding = asyncio.create_task(self._hold(job, work, making))
+        try:
+            await asyncio.wait([making])
+        finally:
+            await ending.cancelled([making, holding])
+        try:
+            await self._settle(job, work, None if making.cancelled() else making.exception())
+        except OperationalError as away:
+            _log.warning("the package job %s is taken again: %s", job["id"], away)
+
+    async def _settle(self, job: Row, work: MakingWork, error: BaseException | None) -> None:
+        """Say what becomes of a job whose work ended with an error."""
+        if isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]  # of episodes of one trial
+        match error:
+            case None:
+                return
+            case NoWorld() | PastDeadline():
+                await self._fail(job, work, str(error))
+            case OperationalError() | NotReady():
+                _log.warning("the package job %s is taken again: %s", job["id"], error)
+            case ModelAway() | ToolsLost() | EpisodeLost() | TimeoutError() | OSError():
+                await self._later(job, work, str(error))
+            case BaseException():
+                _log.error("the package of job %s is not made", job["id"], exc_info=error)
+                await self._later(job, work, f"{type(error).__name__}: {error}")
+
+    async def _made(self, job: Row, work: MakingWork) -> None:
+        """Make, prove and keep a package. Raises NoWorld, PastDeadline, and what is tried again."""
+        if job["attempts"] > _MOST_TAKEN:
+            raise NoWorld(f"it was begun {_MOST_TAKEN} times, and each time its process went away")
+        found, report = await (generated(job) if work.author is None else work.made())
+        await self._prove(found)
+        found, report = await work.tried(found, report)
+        await self._keep(job, work, found, report)
+
+    async def _hold(self, job: Row, work: MakingWork, making: "asyncio.Task[None]") -> None:
+        """Keep the lease of a job and its progress, and give the work up where it was lost or cancelled."""
+        while True:
+            with suppress(OperationalError):
+                held = await self._database.one(
+                    "package_jobs.keep", id=job["id"], owner=self._owner, attempts=job["attempts"], lease_s=LEASE_S,
+                    progress=Jsonb(work.progress))
+                if held is None:
+                    making.cancel()
+            await asyncio.sleep(_HOLD_S)
+
+    async def _prove(self, found: Package) -> None:
+        """Solve each task once more, with the tools in the sandbox. Raises NoWorld, ToolsLost."""
         share = await asyncio.to_thread(solvable_share, self._shelf, found)
         if share < 1:
-            raise NoPackage(f"{share:.0%} of the tasks can be solved in the sandbox, expected all of them")
+            raise NoWorld(f"{share:.0%} of the tasks can be solved in the sandbox, expected all of them")
 
-    async def _keep(self, job: Row, found: Package, report: dict[str, Any]) -> None:
+    async def _keep(self, job: Row, work: MakingWork, found: Package, report: dict[str, Any]) -> None:
+        """Store a package, unless its job was cancelled meanwhile."""
         content = await asyncio.to_thread(archive.packed, found.files)
         async with self._database.transaction() as transaction:
-            await transaction.one("packages.put", tenant_id=job["tenant_id"], name=job["name"], digest=found.digest,
-                                  facts=Jsonb(facts(found)), content=content)
-            await transaction.run("package_jobs.done", id=job["id"], attempts=job["attempts"], digest=found.digest,
-                                  report=Jsonb(report))
+            ended = await transaction.one("package_jobs.done", id=job["id"], attempts=job["attempts"],
+                                          digest=found.digest, report=Jsonb(report),
+                                          progress=Jsonb(work.progress))
+            if ended is not None:
+                await transaction.one("packages.put", tenant_id=job["tenant_id"], name=job["name"],
+                                      digest=found.digest, facts=Jsonb(facts(found)), content=content)
 
-    async def _later(self, job: Row, reason: str) -> None:
+    async def _later(self, job: Row, work: MakingWork, reason: str) -> None:
         if job["attempts"] >= _MOST_ATTEMPTS:
-            await self._end(job, "failed", reason)
+            await self._fail(job, work, f"{reason} (after {job['attempts']} attempts)")
         else:
             await self._database.run("package_jobs.again", id=job["id"], attempts=job["attempts"],
                                      after_s=_AGAIN_S * job["attempts"], reason=reason[:_LONGEST_REASON])
 
-    async def _end(self, job: Row, state: str, reason: str) -> None:
-        await self._database.run("package_jobs.end", id=job["id"], attempts=job["attempts"], state=state,
-                                 reason=reason[:_LONGEST_REASON])
-
-
-async def _made(job: Row) -> tuple[Package, dict[str, Any]]:
-    """Return the package that a process of its own makes, and its report. Raises NoPackage and TimeoutError."""
-    with tempfile.TemporaryDirectory(prefix="hone-package-") as folder:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hone.environments.synthesis", "--seed", str(job["seed"]), "--tasks",
-            str(job["tasks"]), "--out", folder, "--", job["hint"], stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE)
-        try:
-            async with asyncio.timeout(LONGEST_S):
-                said, complaint = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode == 1 and not said:
-            raise NoPackage(complaint.decode(errors="replace").strip())
-        if process.returncode:
-            raise ChildProcessError(f"its process ended with {process.returncode}: {complaint.decode()[-500:]}")
-        return package.read({name: (Path(folder) / name).read_bytes() for name in FILES}), json.loads(said)
+    async def _fail(self, job: Row, work: MakingWork, reason: str) -> None:
+        await self._database.run("package_jobs.fail", id=job["id"], attempts=job["attempts"],
+                                 reason=reason[:_LONGEST_REASON], report=Jsonb(work.report),
+                                 progress=Jsonb(work.progress))

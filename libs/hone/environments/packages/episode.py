@@ -1,6 +1,7 @@
 """One task of a package being played. The tables are kept here; each call of a tool runs elsewhere."""
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -31,10 +32,12 @@ class PackageEpisode:
 
     def __init__(
         self, package: Package, task: PackageTask, runner: Runner, turns: int, show_policy: bool = True,
+        hidden: Collection[str] = (),
     ) -> None:
+        """`hidden`: tools that are not offered, so that a policy is a weaker one."""
         self._package, self._task, self._runner, self._turns = package, task, runner, turns
         self._opening = opening(package, task, show_policy)
-        offered = set(task.tools) or {tool.name for tool in package.manifest.tools}
+        offered = (set(task.tools) or {tool.name for tool in package.manifest.tools}) - set(hidden)
         self._tools = {tool.name: tool for tool in package.manifest.tools if tool.name in offered}
         self._state = _PackageState(task.initial)
 
@@ -62,7 +65,7 @@ class PackageEpisode:
 
     def fork(self) -> "PackageEpisode":
         other = PackageEpisode(self._package, self._task, self._runner, self._turns)
-        other._opening, other._state = self._opening, self._state
+        other._opening, other._tools, other._state = self._opening, self._tools, self._state
         return other
 
     def state_hash(self) -> str:

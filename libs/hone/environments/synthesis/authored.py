@@ -3,182 +3,172 @@
 The author's code runs in the runner that is given, which is the sandbox. Rows that distract are the author's affair.
 """
 
-import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from hone.environments.packages.calling import PackageCall, Runner, called
-from hone.environments.packages.package import Manifest, Package, PackageTask, Tables, ToolSpec, ToolTest, ToolUse
-from hone.environments.synthesis.acceptance import Unacceptable, accept
+from hone.environments.packages.calling import Runner
+from hone.environments.packages.package import Manifest, Package, ToolSpec, ToolTest
 from hone.environments.synthesis.author import (
+    ANSWERS,
     Author,
     Cases,
+    Described,
+    Example,
+    MendedTool,
     NoAnswer,
     Source,
-    Words,
-    WrittenChain,
+    WrittenCase,
     answered,
-    written_manifest,
-    wrong_source,
 )
+from hone.environments.synthesis.authored_tasks import TaskDesk
+from hone.environments.synthesis.description import wrong_manifest, wrong_source
 from hone.environments.synthesis.graph import edges
 from hone.environments.synthesis.hints import NoWorld
-from hone.environments.synthesis.plan import Step, written
-from hone.environments.synthesis.replay import reference
+from hone.environments.synthesis.patches import patched, wrong_tables
 from hone.environments.synthesis.report import Made, kept_manifest, making_report
-from hone.environments.synthesis.tasks import NoTask, difficulty
-from hone.environments.synthesis.tester import Finding, proven, source_text
-
-_TRIES = 3
+from hone.environments.synthesis.tester import Finding, Mended, Proven, prove, source_text
+from hone.environments.synthesis.trail import ToolTrail, Trail
 
 
 @dataclass(frozen=True)
-class _AuthorRepairs:
+class AuthoredPackage:
+    """A package in the making. `name` says who writes it, and stands in the package."""
+
+    author: Author
+    runner: Runner
+    name: str = "an author"
+    trail: Trail = field(default_factory=Trail)
+
+    def made(self, hint: str, seed: int = 0, tasks: int = 16) -> Made:
+        """Return the package that the author makes of a hint. Raises NoWorld, ToolsLost."""
+        world = self._world(hint)
+        tools = self._proven(world)
+        self.trail.at("graph", 0, 1)
+        described = world.manifest.model_copy(update={
+            "edges": edges(world.manifest.tools), "made_by": f"{self.name}, hint {hint[:200]!r}, seed {seed}"})
+        kept = self._kept(described, tools)
+        base = Package(kept, source_text({tool.name: tools.sources[tool.name] for tool in kept.tools}), (),
+                       [case for tool in kept.tools for case in tools.cases[tool.name]])
+        desk = TaskDesk(self.author, Described(kept, world.example), base, self.runner, self.trail)
+        accepted, rejected = desk.tasks(seed, tasks)
+        if not accepted:
+            raise NoWorld("no task was accepted", [f"{count} times: {why}" for why, count in rejected.most_common()])
+        package = Package(kept, base.source, accepted, base.tests)
+        return Made(package, making_report(
+            hint, seed, tasks, len(world.manifest.tools), tools, package, rejected, self.runner))
+
+    def _world(self, hint: str) -> Described:
+        """Return the description of the domain that the author makes of a hint. Raises NoWorld."""
+        try:
+            self.trail.at("schema", 0, 1)
+            manifest = answered(self.trail, "schema", Manifest, partial(self.author.schema, hint), wrong_manifest)
+            self.trail.at("data", 0, 1)
+            example = answered(self.trail, "data", Example, partial(self.author.data, manifest),
+                               lambda found: wrong_tables(manifest, found.tables))
+        except NoAnswer as error:
+            raise NoWorld(f"no {self.trail.phase} could be read", error.complaints) from error
+        return Described(manifest, example.tables)
+
+    def _proven(self, world: Described) -> Proven:
+        """Return the tools that passed their tests. Raises ToolsLost."""
+        found, sources = Proven(), dict[str, str]()
+        count = len(world.manifest.tools)
+        for place, tool in enumerate(world.manifest.tools):
+            self.trail.at("tools", place, count)
+            self.trail.tools[tool.name] = ToolTrail()
+            try:
+                sources[tool.name] = self._source(world, tool)
+            except NoAnswer as error:
+                found.dropped[tool.name] = _silent(error)
+        for place, tool in enumerate(world.manifest.tools):
+            self.trail.at("tests", place, count)
+            if tool.name in sources:
+                self._prove(world, tool, sources[tool.name], found)
+            self._note(tool.name, found)
+        return found
+
+    def _source(self, world: Described, tool: ToolSpec) -> str:
+        return answered(
+            self.trail, f"source of {tool.name}", Source, partial(self.author.source, world, tool),
+            lambda found: wrong_source(tool.name, found.source)).source
+
+    def _prove(self, world: Described, tool: ToolSpec, source: str, into: Proven) -> None:
+        try:
+            cases = answered(self.trail, f"cases of {tool.name}", Cases, partial(self.author.cases, world, tool),
+                             lambda found: _wrong_cases(world, tool, found.cases)).cases
+        except NoAnswer as error:
+            into.dropped[tool.name] = _silent(error)
+            return
+        written = Mended(source, [_whole(world, tool, case) for case in cases])
+        prove(self.runner, world.manifest, tool, written, _Repairs(self.author, world, self.trail), into)
+
+    def _note(self, tool: str, found: Proven) -> None:
+        rounds = found.rounds.get(tool, [])
+        self.trail.tools[tool] = ToolTrail(tool in found.sources, found.dropped.get(tool, ""), len(rounds), rounds)
+
+    def _kept(self, manifest: Manifest, tools: Proven) -> Manifest:
+        """Return the description without tools that were dropped or that nothing reaches. Raises NoWorld."""
+        try:
+            return kept_manifest(manifest, tools)
+        finally:
+            for tool in manifest.tools:
+                if tool.name in tools.dropped:
+                    one = self.trail.tools[tool.name]
+                    self.trail.tools[tool.name] = ToolTrail(False, tools.dropped[tool.name], one.rounds, one.findings)
+
+
+@dataclass(frozen=True)
+class _Repairs:
     """The author as the one who mends tools."""
 
     author: Author
+    world: Described
+    trail: Trail
 
-    def repaired(self, tool: ToolSpec, source: str, findings: Sequence[Finding]) -> str | None:
+    def repaired(
+        self, tool: ToolSpec, source: str, cases: Sequence[ToolTest], findings: Sequence[Finding],
+    ) -> Mended | None:
         try:
-            mended = answered(Source, lambda _: self.author.repair(tool, source, findings)).source
+            found = answered(
+                self.trail, f"repair of {tool.name}", MendedTool,
+                partial(self.author.repair, self.world, tool, source, findings),
+                lambda one: self._wrong(tool, one, len(cases)))
         except NoAnswer:
             return None
-        return mended if mended.strip() and not wrong_source(tool.name, mended) else None
+        if not found.source.strip():
+            return None
+        return Mended(found.source, cases if found.cases is None else [
+            _whole(self.world, tool, case) for case in found.cases])
+
+    def _wrong(self, tool: ToolSpec, found: MendedTool, least: int) -> str:
+        if not found.source.strip():
+            return ""
+        if why := wrong_source(tool.name, found.source):
+            return why
+        if found.cases is None:
+            return ""
+        if len(found.cases) < least:
+            return f"cases: expected all of them, {least} or more, found {len(found.cases)}"
+        return _wrong_cases(self.world, tool, found.cases)
 
 
-def authored_package(hint: str, author: Author, runner: Runner, seed: int = 0, tasks: int = 16) -> Made:
-    """Return the package that an author makes of a hint. Raises NoWorld, ToolsLost."""
-    manifest = written_manifest(author, hint)
-    sources, cases, silent = _written_tools(author, manifest)
-    tools = proven(runner, manifest, sources, cases, _AuthorRepairs(author))
-    tools.dropped.update(silent)
-    linked = manifest.model_copy(update={"edges": edges(manifest.tools)})
-    kept = kept_manifest(linked, tools)
-    base = Package(kept, source_text({tool.name: tools.sources[tool.name] for tool in kept.tools}), (),
-                   [case for case in cases if case.tool in {tool.name for tool in kept.tools}])
-    accepted, rejected = _authored_tasks(author, base, runner, seed, tasks)
-    if not accepted:
-        raise NoWorld("no task was accepted", [f"{count} times: {why}" for why, count in rejected.most_common()])
-    package = Package(kept, base.source, accepted, base.tests)
-    return Made(package, making_report(hint, seed, tasks, len(manifest.tools), tools, package, rejected, runner))
+def _whole(world: Described, tool: ToolSpec, case: WrittenCase) -> ToolTest:
+    before = patched(world.example, case.before)
+    return ToolTest(tool=tool.name, tables=before, arguments=case.arguments,
+                    expected=None if case.after is None else patched(before, case.after))
 
 
-def _written_tools(author: Author, manifest: Manifest) -> tuple[dict[str, str], list[ToolTest], dict[str, str]]:
-    """Return sources by tool, cases, and why tools have none."""
-    sources, cases, silent = dict[str, str](), list[ToolTest](), dict[str, str]()
-    for tool in manifest.tools:
-        try:
-            source, own = _written_tool(author, manifest, tool)
-        except NoAnswer as error:
-            silent[tool.name] = f"its author gave no answer that could be read: {error}"
-        else:
-            sources[tool.name] = source.source
-            cases += own.cases
-    return sources, cases, silent
-
-
-def _written_tool(author: Author, manifest: Manifest, tool: ToolSpec) -> tuple[Source, Cases]:
-    return (answered(Source, lambda complaint: author.source(manifest, tool, complaint),
-                     lambda found: wrong_source(tool.name, found.source)),
-            answered(Cases, lambda complaint: author.cases(manifest, tool, complaint),
-                     lambda found: _wrong_cases(manifest, tool, found)))
-
-
-def _wrong_cases(manifest: Manifest, tool: ToolSpec, found: Cases) -> str:
-    for case in found.cases:
-        if case.tool != tool.name:
-            return f"cases: expected cases of {tool.name}, found one of {case.tool}"
-        for tables in (case.tables, case.expected):
-            if tables is not None and (why := wrong_tables(manifest, tables)):
-                return f"cases: {why}"
+def _wrong_cases(world: Described, tool: ToolSpec, cases: Sequence[WrittenCase]) -> str:
+    if all(case.after is None for case in cases):
+        return "cases: expected one at least that the tool accepts, which has `after`"
+    for place, case in enumerate(cases):
+        whole = _whole(world, tool, case)
+        for tables in (whole.tables, whole.expected):
+            if tables is not None and (why := wrong_tables(world.manifest, tables)):
+                return f"cases.{place}: {why}"
     return ""
 
 
-def wrong_tables(manifest: Manifest, tables: Tables) -> str:
-    """Return what is wrong with a state; empty: nothing."""
-    if set(tables) != {spec.name for spec in manifest.tables}:
-        return f"expected the tables {', '.join(spec.name for spec in manifest.tables)}, found {', '.join(tables)}"
-    for spec in manifest.tables:
-        columns = {column.name for column in spec.columns}
-        for key, row in tables[spec.name].items():
-            if set(row) != columns:
-                return f"{spec.name}.{key}: expected the columns {', '.join(sorted(columns))}, found {', '.join(row)}"
-            if row[spec.key] != key:
-                return f"{spec.name}.{key}: expected {spec.key} to be the row's key, found {row[spec.key]!r}"
-    return ""
-
-
-def _authored_tasks(
-    author: Author, package: Package, runner: Runner, seed: int, wanted: int,
-) -> tuple[list[PackageTask], Counter[str]]:
-    accepted, rejected = list[PackageTask](), Counter[str]()
-    for number in range(_TRIES * wanted):
-        if len(accepted) == wanted:
-            break
-        try:
-            task = _authored_task(author, package, runner, number, random.Random(f"{seed}:{number}"))
-        except (NoTask, NoAnswer, Unacceptable) as error:
-            rejected[str(error)] += 1
-            continue
-        if any(task.instruction == other.instruction for other in accepted):
-            rejected["another task asks the same"] += 1
-        else:
-            accepted.append(task)
-    return accepted, rejected
-
-
-def _authored_task(
-    author: Author, package: Package, runner: Runner, number: int, source: random.Random,
-) -> PackageTask:
-    """Return the task of a number. Raises NoTask, NoAnswer, Unacceptable, ToolsLost."""
-    manifest = package.manifest
-    drawn = answered(WrittenChain, lambda complaint: author.chain(manifest, number, complaint),
-                     lambda found: wrong_tables(manifest, found.tables))
-    steps, truth = executed(runner, package, drawn.tables, drawn.chain)
-    words = answered(Words, lambda _: author.instruction(
-        manifest, drawn.tables, drawn.chain, [step.result for step in steps]))
-    task = PackageTask(
-        id=f"{manifest.domain}-{number}", instruction=words.instruction, initial=drawn.tables, truth=truth,
-        chain=drawn.chain, communicate=words.communicate, difficulty=difficulty(len(steps)))
-    accept(runner, package, task, steps, source)
-    return task
-
-
-def executed(runner: Runner, package: Package, tables: Tables, uses: Sequence[ToolUse]) -> tuple[list[Step], Tables]:
-    """Return the steps of a chain that is executed, and the state after it. Raises NoTask, ToolsLost.
-
-    A step comes after those whose tool has an edge to its own, whose ids it uses, or that write a row that it writes.
-    """
-    linked = {(edge.source, edge.target) for edge in package.manifest.edges}
-    steps, made = list[Step](), dict[str, tuple[int, str]]()
-    known = {tool.name for tool in package.manifest.tools}
-    for number, use in enumerate(uses):
-        if use.tool not in known or package.wrong_arguments(use.tool, use.arguments):
-            raise NoTask("the chain calls what cannot be called")
-        [outcome] = called(runner, package, [PackageCall(tables, use.tool, use.arguments, number)])
-        if outcome.failed is not None or outcome.rejected is not None:
-            raise NoTask("the chain is not executable")
-        cells = written(tables, outcome.tables)
-        after = {place for place, step in enumerate(steps)
-                 if (step.use.tool, use.tool) in linked or step.cells & cells}
-        after |= {made[value][0] for value in use.arguments.values() if isinstance(value, str) and value in made}
-        steps.append(Step(use, _relative(use, made), outcome.result, cells, frozenset(after), goal=True))
-        made.update(_fresh(tables, cells, outcome.result, number))
-        tables = outcome.tables
-    return steps, tables
-
-
-def _relative(use: ToolUse, made: Mapping[str, tuple[int, str]]) -> ToolUse:
-    return ToolUse(tool=use.tool, arguments={
-        name: reference(*made[value]) if isinstance(value, str) and value in made else value
-        for name, value in use.arguments.items()})
-
-
-def _fresh(
-    before: Tables, cells: frozenset[tuple[str, str]], result: object, number: int,
-) -> dict[str, tuple[int, str]]:
-    """Return the ids that a step made and tells in its result, with the step and the field."""
-    keys = {key for table, key in cells if key not in before[table]}
-    fields = result.items() if isinstance(result, dict) else ()
-    return {value: (number, name) for name, value in fields if isinstance(value, str) and value in keys}
+def _silent(error: NoAnswer) -> str:
+    return f"its author gave no answer that could be used, {ANSWERS} times: {error}"

@@ -4,6 +4,7 @@ import keyword
 import random
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from hone.environments.synthesis.theme import Theme, plural
 from hone.environments.synthesis.themes import BASE, THEMES
@@ -29,9 +30,9 @@ _FEWEST_GROUPS = 7
 class NoWorld(Exception):
     """A hint leads to no package. Holds the reason and what was tried, in words."""
 
-    def __init__(self, reason: str, tried: list[str]) -> None:
-        super().__init__(f"{reason} (tried: {'; '.join(tried)})")
-        self.reason, self.tried = reason, tried
+    def __init__(self, reason: str, tried: Sequence[str] = ()) -> None:
+        super().__init__(f"{reason} (tried: {'; '.join(tried)})" if tried else reason)
+        self.reason, self.tried = reason, list(tried)
 
 
 def theme_of(hint: str) -> Theme:

@@ -7,8 +7,6 @@ from hone.environments.hashing import mixed_seed
 from hone.environments.packages.calling import Runner
 from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import MOST_BYTES, Package, PackageTask
-from hone.environments.synthesis.author import Author
-from hone.environments.synthesis.authored import authored_package
 from hone.environments.synthesis.domain import Blueprint
 from hone.environments.synthesis.hints import NoWorld, theme_of
 from hone.environments.synthesis.report import Made, kept_manifest, making_report
@@ -20,19 +18,12 @@ _TRIES = 3
 """Tasks that are tried at most, for each that is wanted."""
 
 
-def make_package(
-    hint: str, seed: int = 0, tasks: int = 64, runner: Runner | None = None, author: Author | None = None,
-) -> Made:
+def make_package(hint: str, seed: int = 0, tasks: int = 64, runner: Runner | None = None) -> Made:
     """Return the package of a hint: equal hints and seeds give equal digests. Raises NoWorld, ToolsLost.
 
-    The code of the seeded generator is our own, so it runs in this process if no `runner` is given. With an `author`
-    the package is what that writes, and `runner` has to be the sandbox. A package may have fewer tasks than wanted:
-    the report says how many were tried, and why they were rejected.
+    The code of the seeded generator is our own, so it runs in this process if no `runner` is given. A package may have
+    fewer tasks than wanted: the report says how many were tried, and why they were rejected.
     """
-    if author is not None:
-        if runner is None:
-            raise ValueError("runner: found none, expected the sandbox, in which an author's code runs")
-        return authored_package(hint, author, runner, seed, tasks)
     domain, runs = Blueprint(theme_of(hint)), runner or LocalRunner()
     cases = domain.cases(random.Random(f"{domain.theme.domain}:{seed}:cases"))
     tools = proven(runs, domain.manifest, {name: draft.source for name, draft in domain.drafts.items()}, cases)

@@ -91,9 +91,10 @@ def distract(world: FirstWorld, touched: Mapping[str, Collection[str]], count: i
 
 
 def dangling(specs: Collection[TableSpec], tables: Tables) -> list[str]:
-    """Return the cells that refer to a row that is not there, as `table.key.column`."""
+    """Return the cells that refer to a row that is not there, as `table.key.column`. An optional cell may be None."""
     return [f"{spec.name}.{key}.{column.name}" for spec in specs for column in spec.columns if column.references
-            for key, row in tables[spec.name].items() if row[column.name] not in tables[column.references]]
+            for key, row in tables[spec.name].items() if row[column.name] not in tables[column.references]
+            and not (column.optional and row[column.name] is None)]
 
 
 def _drawn(world: FirstWorld, table: str, like: Row | None) -> Row:

@@ -15,6 +15,7 @@ from hone.environments.packages.package import Manifest, Package, Tables, ToolSp
 from hone.environments.packages.state_check import mismatches
 
 MOST_REPAIRS = 5
+_LONGEST_REASON = 600
 HEAD = '"""Tools of an environment package. Each gets the tables and its arguments; `Rejected` refuses a call."""\n'
 
 
@@ -36,20 +37,31 @@ class Finding:
     reason: str = ""  # of an unexpected failure
 
 
+@dataclass(frozen=True)
+class Mended:
+    """A new source of a tool's function, and its cases: the same, or mended ones."""
+
+    source: str
+    cases: Sequence[ToolTest]
+
+
 class Repairer(Protocol):
     """Mends a tool: a model, or in tests a list of answers."""
 
-    def repaired(self, tool: ToolSpec, source: str, findings: Sequence[Finding]) -> str | None:
-        """Return a new source of the tool's function; None: it gives up."""
+    def repaired(
+        self, tool: ToolSpec, source: str, cases: Sequence[ToolTest], findings: Sequence[Finding],
+    ) -> Mended | None:
+        """Return a new source of the tool's function, or mended cases; None: it gives up."""
 
 
 @dataclass
 class Proven:
-    """Tools that passed with their sources, and why the others were dropped."""
+    """Tools that passed with their sources and cases, and why the others were dropped."""
 
     sources: dict[str, str] = field(default_factory=dict)
+    cases: dict[str, list[ToolTest]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    repairs: dict[str, int] = field(default_factory=dict)  # rounds that a tool took, where it took some
+    rounds: dict[str, list[list[str]]] = field(default_factory=dict)  # what was unexpected, by tool and round
     findings: list[Finding] = field(default_factory=list)  # of the last round of each tool
 
 
@@ -77,7 +89,7 @@ def _finding(manifest: Manifest, tool: ToolSpec, case: ToolTest, first: Called, 
     if not reason and first != second:
         reason = "the same call did something else the second time"
     if reason:
-        return Finding(tool.name, case, Verdict.UNEXPECTED, reason)
+        return Finding(tool.name, case, Verdict.UNEXPECTED, reason[:_LONGEST_REASON])
     return Finding(tool.name, case, Verdict.REJECTED if case.expected is None else Verdict.SUCCESS)
 
 
@@ -107,28 +119,31 @@ def proven(
     found = Proven()
     for tool in manifest.tools:
         own = [case for case in cases if case.tool == tool.name]
-        _prove(runner, manifest, tool, sources.get(tool.name, ""), own, repairer, found)
+        prove(runner, manifest, tool, Mended(sources.get(tool.name, ""), own), repairer, found)
     return found
 
 
-def _prove(
-    runner: Runner, manifest: Manifest, tool: ToolSpec, source: str, cases: Sequence[ToolTest],
-    repairer: Repairer | None, into: Proven,
+def prove(
+    runner: Runner, manifest: Manifest, tool: ToolSpec, written: Mended, repairer: Repairer | None, into: Proven,
 ) -> None:
-    if why := _untestable(source, cases):
+    """Test one tool, and have it repaired, at most five times, where it fails. Raises ToolsLost."""
+    if why := _untestable(written.source, written.cases):
         into.dropped[tool.name] = why
         return
+    rounds = into.rounds.setdefault(tool.name, [])
     for repairs in range(MOST_REPAIRS + 1):
-        last = findings(runner, manifest, source_text({tool.name: source}), cases)
+        last = findings(runner, manifest, source_text({tool.name: written.source}), written.cases)
         wrong = [one for one in last if one.verdict is Verdict.UNEXPECTED]
+        rounds.append([one.reason for one in wrong])
         if not wrong:
-            into.sources[tool.name] = source
+            into.sources[tool.name], into.cases[tool.name] = written.source, list(written.cases)
             break
-        mended = repairer.repaired(tool, source, wrong) if repairer and repairs < MOST_REPAIRS else None
+        mended = repairer.repaired(tool, written.source, written.cases, wrong) if (
+            repairer and repairs < MOST_REPAIRS) else None
         if mended is None:
             into.dropped[tool.name] = wrong[0].reason
             break
-        source, into.repairs[tool.name] = mended, repairs + 1
+        written = mended
     into.findings += last
 
 

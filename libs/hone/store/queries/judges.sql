@@ -48,10 +48,11 @@ ON CONFLICT (tenant_id, hash) DO NOTHING
 SELECT tokens, cost FROM judge_spending WHERE run_id = %(run_id)s AND judge = %(judge)s
 
 -- name: spend
--- Of a run, or of a fit of an audience.
+-- Of a run, of a fit of an audience, or of a job that makes a package.
 INSERT INTO judge_spending (tenant_id, run_id, judge, answers, tokens, cost, pinned)
 SELECT r.tenant_id, r.id, %(judge)s, 1, %(tokens)s, %(cost)s, %(pinned)s
-FROM (SELECT id, tenant_id FROM runs UNION ALL SELECT id, tenant_id FROM audience_fits) r WHERE r.id = %(run_id)s
+FROM (SELECT id, tenant_id FROM runs UNION ALL SELECT id, tenant_id FROM audience_fits
+      UNION ALL SELECT id, tenant_id FROM package_jobs) r WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, judge) DO UPDATE SET answers = judge_spending.answers + 1,
     tokens = judge_spending.tokens + excluded.tokens, cost = judge_spending.cost + excluded.cost, pinned = excluded.pinned
 

@@ -6,7 +6,7 @@ import pytest
 
 from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import Manifest, Tables, ToolSpec, ToolTest
-from hone.environments.synthesis.tester import MOST_REPAIRS, Finding, Verdict, findings, proven, source_text
+from hone.environments.synthesis.tester import MOST_REPAIRS, Finding, Mended, Verdict, findings, proven, source_text
 from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.shop import INITIAL, MANIFEST, SOURCE, TESTS, TRUTH
 
@@ -20,9 +20,12 @@ class Planned:
     def __init__(self, *sources: str | None) -> None:
         self.left, self.shown = list(sources), list[str]()
 
-    def repaired(self, tool: ToolSpec, source: str, findings: Sequence[Finding]) -> str | None:
+    def repaired(
+        self, tool: ToolSpec, source: str, cases: Sequence[ToolTest], findings: Sequence[Finding],
+    ) -> Mended | None:
         self.shown.append(f"{tool.name}: {findings[0].reason}, of {len(source)} characters")
-        return self.left.pop(0)
+        mended = self.left.pop(0)
+        return None if mended is None else Mended(mended, cases)
 
 
 def verdicts(source: str, cases: Sequence[ToolTest] = TESTS) -> list[tuple[Verdict, str]]:
@@ -82,11 +85,11 @@ def only(name: str) -> Manifest:
 
 def prove(source: str, repairer: Planned | None = None, cases: Sequence[ToolTest] = TESTS) -> tuple[object, ...]:
     found = proven(LocalRunner(), only("cancel_order"), {"cancel_order": source}, cases, repairer)
-    return list(found.sources), found.dropped, found.repairs
+    return list(found.sources), found.dropped, {name: len(one) - 1 for name, one in found.rounds.items()}
 
 
 def test_a_tool_is_mended_or_dropped_after_five_rounds() -> None:
-    assert prove(CANCEL) == (["cancel_order"], {}, {})
+    assert prove(CANCEL) == (["cancel_order"], {}, {"cancel_order": 0})
     assert prove(BUG)[0] == []
     mending = Planned("def cancel_order(:", BUG, CANCEL)
     assert prove(BUG, mending) == (["cancel_order"], {}, {"cancel_order": 3})

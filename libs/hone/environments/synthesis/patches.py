@@ -1,0 +1,62 @@
+"""States as an author writes them: what is otherwise than in another state, so that equal rows need not be repeated."""
+
+from typing import Any, TypeAlias
+
+from hone.environments.packages.calling import MOST_STATE_BYTES
+from hone.environments.packages.package import Column, Manifest, Tables, TableSpec
+from hone.environments.synthesis.rows import dangling
+
+Patch: TypeAlias = dict[str, dict[str, dict[str, Any] | None]]
+"""By table and key: cells that are others, or all cells of a new row; None: the row is gone."""
+_TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,), "time": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
+
+
+def patched(tables: Tables, patch: Patch) -> Tables:
+    """Return a state with the changes of a patch. No row is shared with `tables`."""
+    after = {name: {key: dict(row) for key, row in rows.items()} for name, rows in tables.items()}
+    for name, changes in patch.items():
+        rows = after.setdefault(name, {})
+        for key, cells in changes.items():
+            if cells is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = {**rows.get(key, {}), **cells}
+    return after
+
+
+def wrong_tables(manifest: Manifest, tables: Tables) -> str:
+    """Return what is wrong with a state; empty: nothing."""
+    if set(tables) != {spec.name for spec in manifest.tables}:
+        return f"expected the tables {', '.join(spec.name for spec in manifest.tables)}, found {', '.join(tables)}"
+    size = len(str(tables))
+    if size > MOST_STATE_BYTES // 2:
+        return f"expected a state of at most {MOST_STATE_BYTES // 2} characters, found {size}"
+    wrong = [why for spec in manifest.tables for key, row in tables[spec.name].items()
+             if (why := _wrong(spec, key, row))]
+    if wrong:
+        return wrong[0]
+    lost = dangling(manifest.tables, tables)
+    return f"{lost[0]}: expected the key of a row that is there" if lost else ""
+
+
+def _wrong(spec: TableSpec, key: str, row: dict[str, Any]) -> str:
+    columns = {column.name for column in spec.columns}
+    if set(row) != columns:
+        return f"{spec.name}.{key}: expected the columns {', '.join(sorted(columns))}, found {', '.join(row)}"
+    if row[spec.key] != key:
+        return f"{spec.name}.{key}: expected {spec.key} to be the row's key, found {row[spec.key]!r}"
+    wrong = [f"{spec.name}.{key}.{column.name}: expected {expected}, found {row[column.name]!r}"
+             for column in spec.columns if (expected := _expected(column, row[column.name]))]
+    return wrong[0] if wrong else ""
+
+
+def _expected(column: Column, value: Any) -> str:
+    """Return what is expected of a cell that is another; empty: it is as it has to be."""
+    if value is None:
+        return "" if column.optional else f"{column.type}, as the column is not optional"
+    if not isinstance(value, _TYPES[column.type]) or (isinstance(value, bool) and column.type != "boolean"):
+        return column.type
+    if column.values is not None and value not in column.values:
+        return f"one of {', '.join(column.values)}"
+    return ""

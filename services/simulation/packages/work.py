@@ -1,0 +1,117 @@
+"""One job that makes a package with a model: a thread of its own asks it, tries the tools, and ends with the job."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from hone.environments.packages.package import Package
+from hone.environments.synthesis.authored import AuthoredPackage
+from hone.environments.synthesis.hints import NoWorld
+from hone.environments.synthesis.model_author import ModelAuthor
+from hone.environments.synthesis.report import Made
+from hone.environments.synthesis.trail import Trail
+from hone.environments.synthesis.trials import admitted, trial_report
+from hone.judges.asking import AskedJudges
+from hone.spec.roles import AuthorSpec, TrialSpec
+from hone.store.database import Row
+from services.simulation.packages.shelf import PackageShelf
+from services.simulation.packages.trials import TrialPlay
+from services.simulation.packages.workshop import Workshop, turn_of
+
+_SHOWN = 20
+
+
+class PastDeadline(Exception):
+    """A job's time is over. The message says how far it had come."""
+
+
+class MakingWork:
+    """Make it on the running loop."""
+
+    def __init__(self, job: Row, judges: AskedJudges, shelf: PackageShelf) -> None:
+        self._job, self._trail = job, Trail()
+        self.author = AuthorSpec.model_validate(job["author"]) if job["author"] else None
+        turn = turn_of(job["id"], job["tenant_id"], job["key_id"])
+        self._workshop = Workshop(judges, shelf, self.author, turn) if self.author else None
+        trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
+        self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None
+        self._trials = dict[str, Any]()
+        self._until = asyncio.get_running_loop().time() + max(0.0, job["left_s"])
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """How far the making is; while the seeded generator works nothing is known."""
+        return self._trail.progress if self._workshop or self._trail.phase == "trials" else {}
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was tried so far."""
+        trials = {"trials": self._trials} if self._trials else {}
+        if self._workshop is None or self.author is None:
+            return trials
+        return {"author": {"name": self.author.named, "models": sorted(self._workshop.models),
+                           "asked": self._workshop.asked}, **self._trail.as_json(), **trials}
+
+    async def made(self) -> tuple[Package, dict[str, Any]]:
+        """Return the package that the model writes, and the report. Raises PastDeadline, and what its thread raises."""
+        assert self._workshop is not None
+        try:
+            async with self._in_time():
+                found = await self._in_thread()
+        finally:
+            self._workshop.stop()
+        return found.package, {**found.report.as_json(), **self.report}
+
+    async def tried(self, found: Package, report: dict[str, Any]) -> tuple[Package, dict[str, Any]]:
+        """Return a package with the tasks that tell policies apart, if some are to try it, and the report with figures.
+
+        Raises NoWorld where no task is left, PastDeadline, ModelAway and EpisodeLost.
+        """
+        if self._play is None:
+            return found, report
+        async with self._in_time():
+            trials = await self._play.trials(found, self._trail)
+        self._trials = {"name": self._play.name, **trial_report(trials)}
+        left = admitted(found, trials)
+        if not left.tasks:
+            raise NoWorld("no task tells a policy with all tools from one with half of them", [
+                f"{name}: {one.strong:.2f} and {one.weak:.2f}" for name, one in list(trials.items())[:_SHOWN]])
+        return left, {**report, "trials": self._trials}
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """End with the job's deadline. Raises PastDeadline."""
+        try:
+            async with asyncio.timeout_at(self._until) as deadline:
+                yield
+        except TimeoutError as late:
+            if not deadline.expired():
+                raise
+            raise PastDeadline(f"its {self._job['within_s']} s are over: {self._trail.phase}, {self._trail.done} of "
+                               f"{self._trail.of}") from late
+
+    async def _in_thread(self) -> Made:
+        """Return what a thread makes, which ends with this. It is no thread of the pool, as it waits for minutes."""
+        loop, ended = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                found: Any = partial(ended.set_result, context.run(self._author_all))
+            except BaseException as error:  # whatever it is, who waits for the thread has it
+                found = partial(ended.set_exception, error)
+            loop.call_soon_threadsafe(lambda: ended.done() or found())
+
+        threading.Thread(target=work, name=f"package {self._job['id']}", daemon=True).start()
+        return await ended  # type: ignore[no-any-return]
+
+    def _author_all(self) -> Made:
+        assert self._workshop is not None
+        assert self.author is not None
+        author = ModelAuthor(self._workshop, self._job["seed"])
+        return AuthoredPackage(author, self._workshop, f"model {self.author.named}", self._trail).made(
+            self._job["hint"], self._job["seed"], self._job["tasks"])
