@@ -63,7 +63,7 @@ def test_what_the_code_offers_is_found_by_running_it() -> None:
     assert by_name["find_machine"]["description"] == "Find a machine.\n\nIt has to be found before it is changed."
     months = by_name["renew"]["parameters"]["properties"]["months"]
     assert (months["type"], months["default"]) == ("integer", 12)
-    assert months["description"] == "Months that are added, at least one."
+    assert months["description"] == "Months that are added,\nat least one."
     assert by_name["renew"]["parameters"]["required"] == ["serial"]
     assert [tool["function"]["name"] for tool in found.user_tools or []] == ["read_display", "run_descaling"]
     assert found.policy.startswith("# Coffee machines")

@@ -156,7 +156,7 @@ def _documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
             if one and (len(line) - len(line.lstrip()) <= 4 or not last):
                 last, arguments[one[1]] = one[1], one[2]
             elif last:
-                arguments[last] = f"{arguments[last]} {line.strip()}"
+                arguments[last] = f"{arguments[last]}\n{line.strip()}"
     first, *others = head or [""]
     return "\n\n".join(filter(None, [first.strip(), "\n".join(others).strip()])), arguments
 
