@@ -48,7 +48,12 @@ HONE_DOOR_KEY: /etc/hone/door/tls.key
 {{- define "hone.environment.rollout" }}{}{{ end }}
 {{- define "hone.environment.reward" }}{}{{ end }}
 {{- define "hone.environment.value" }}{}{{ end }}
-{{- define "hone.environment.simulation" }}{}{{ end }}
+{{- define "hone.environment.simulation" -}}
+{{- $worlds := .Values.simulation.worlds | default dict }}
+{{- if or $worlds.configMap $worlds.secret -}}
+HONE_WORLDS: /etc/hone/worlds/{{ $worlds.key }}
+{{- else }}{}{{ end }}
+{{- end }}
 {{- define "hone.environment.sandbox" }}{}{{ end }}
 {{- define "hone.environment.prepare" }}{}{{ end }}
 {{- define "hone.environment.sinks" }}{}{{ end }}

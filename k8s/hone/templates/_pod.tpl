@@ -56,6 +56,9 @@ spec:
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
         {{- include "hone.trust.mount" .root | nindent 8 }}
+        {{- with include "hone.worlds.volume" . }}
+        - {name: worlds, mountPath: /etc/hone/worlds, readOnly: true}
+        {{- end }}
         {{- if eq .kind "door" }}
         - {name: certificate, mountPath: /etc/hone/door, readOnly: true}
         {{- end }}
@@ -65,6 +68,7 @@ spec:
   volumes:
     - {name: tmp, emptyDir: {sizeLimit: {{ $values.tmp }}}}
     {{- include "hone.trust.volume" .root | nindent 4 }}
+    {{- include "hone.worlds.volume" . | nindent 4 }}
     {{- if eq .kind "door" }}
     - {name: certificate, secret: {secretName: {{ $values.tls.existingSecret | default (include "hone.of" .) }}, defaultMode: 0440}}
     {{- end }}
@@ -149,6 +153,16 @@ topologySpreadConstraints:
 - {name: trust, configMap: {name: {{ .Values.trust.configMap }}}}
 {{- else if .Values.trust.secret -}}
 - {name: trust, secret: {secretName: {{ .Values.trust.secret }}, items: [{key: {{ .Values.trust.key }}, path: {{ .Values.trust.key }}}], defaultMode: 0440}}
+{{- end }}
+{{- end }}
+
+{{- /* The operator's file of worlds, which the simulation service reads as it starts. */}}
+{{- define "hone.worlds.volume" -}}
+{{- $worlds := get (get .root.Values .kind) "worlds" | default dict }}
+{{- if $worlds.configMap -}}
+- {name: worlds, configMap: {name: {{ $worlds.configMap }}}}
+{{- else if $worlds.secret -}}
+- {name: worlds, secret: {secretName: {{ $worlds.secret }}, items: [{key: {{ $worlds.key }}, path: {{ $worlds.key }}}], defaultMode: 0440}}
 {{- end }}
 {{- end }}
 

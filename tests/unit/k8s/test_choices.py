@@ -63,6 +63,18 @@ def test_every_process_trusts_the_authorities_that_are_given(kind: str, made: Ca
                 assert values(container)[variable] == f"{mount['mountPath']}/all.pem", name
 
 
+@pytest.mark.parametrize("kind", ["configMap", "secret"])
+def test_the_simulation_alone_has_the_operators_file_of_worlds(kind: str, made: Callable[..., Rendered]) -> None:
+    rendered = made(*SETS["demo"], "--set", f"simulation.worlds.{kind}=far,simulation.worlds.key=all.yaml")
+    for name, pod in rendered.pods():
+        volumes = [one for one in pod["spec"].get("volumes", []) if one["name"] == "worlds"]
+        assert len(volumes) == (name == "simulation"), name
+        for container in pod["spec"]["containers"] if volumes else []:
+            (mount,) = (one for one in container["volumeMounts"] if one["name"] == "worlds")
+            assert "far" in json.dumps(volumes)
+            assert values(container)["HONE_WORLDS"] == f"{mount['mountPath']}/all.yaml"
+
+
 def test_two_releases_of_one_namespace_share_nothing_however_long_their_names(made: Callable[..., Rendered]) -> None:
     longest = "a" * 52
     names: list[set[tuple[str, str]]] = []
