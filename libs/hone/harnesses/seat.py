@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from hone.environments.contract import Ask as Question
 from hone.environments.contract import Entities, Message
+from hone.environments.noise.written import NOISER
 from hone.harnesses import offers
 from hone.text.reasoning import spoken
 
@@ -219,10 +220,19 @@ class Seat:
         """Ask the role that the environment asks, as often as it does, and return what the policy hears then."""
         said = list[Message]()
         while question is not None:
-            answer = await self.ask(question.messages, "asked", role=question.role)
-            taken = await self._step(spoken(answer.text))
+            taken = await self._step(await self._words(question))
             said, question = [*said, *taken.heard.messages], taken.ask
         return Heard(said)
+
+    async def _words(self, question: Question) -> str:
+        """Return a role's words. A result that a noiser has no room to read is no end: without words it stays clean."""
+        try:
+            return spoken((await self.ask(question.messages, "asked", role=question.role)).text)
+        except Over:
+            if question.role != NOISER:
+                raise
+            self.ended = ""
+            return ""
 
     async def fork(self, count: int, before: str | None = None) -> list["Seat"]:
         """Return seats in the same state: the same history, and environments that are forked from this one.
