@@ -16,7 +16,7 @@ from services.console.widgets.agreement import PREDICTIONS
 from services.console.widgets.markup import Markup, details, html, join, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 
-_MOST, _DATASETS, _RULES = 100, 200, 12
+_MOST, _DATASETS, _RULES, _PAIRS = 100, 200, 12, 10
 _TONES = {"waiting": "off", "taken": "busy", "done": "good", "failed": "bad"}
 _SHOWN = ("base_rate", "raw_reasoner", "raw_model", "reasoned", "fitted", "left_out")
 """Errors of the list, the plainer predictions first."""
@@ -49,7 +49,8 @@ async def _form(view: PageView) -> None:
     async def send() -> None:
         named = [one.strip() for one in (drivers.value or "").split(",") if one.strip()]
         made = await view.ask(view.hone.fit_audience, str(dataset.value or ""), {
-            "drivers": named, "personas": int(personas.value or 0)}, {"judge": asked.value} if asked.value else None)
+            "drivers": named, "personas": int(personas.value or 0), "pairs": _PAIRS if adds.value else 0,
+            "worded": bool(adds.value)}, {"judge": asked.value} if asked.value else None)
         ui.navigate.to(f"/audiences/{made.id}")
 
     with ui.element("section").classes("panel"):
@@ -64,6 +65,7 @@ async def _form(view: PageView) -> None:
                 "outlined dense").classes("search")
             personas = ui.number("Personas", value=64, min=1, max=1000, precision=0).props(
                 "outlined dense").classes("short")
+            adds = ui.checkbox("It proposes conditions and writes the rules' sentences")
         with ui.element("div").classes("actions"):
             view.permit(ui.button("Make simulator", on_click=lambda: view.tried(send), color=None).props(
                 "unelevated no-caps").classes("primary"), "run")
@@ -102,6 +104,7 @@ async def show_one(view: PageView, request: Request) -> None:
         return
     report = fit.report
     html(_figures(report))
+    html(_written(fit))
     for warning in report.get("warnings", []):
         html(tag("div", warning, class_="banner warning"))
     ReactionForm(view, fit)
@@ -141,6 +144,25 @@ def _figures(report: Mapping[str, Any]) -> Markup:
         parts.figure("Reasoner's weight", shares, "in the fusion; the fitted model has the rest"))
 
 
+def _written(fit: AudienceFit) -> Markup:
+    """Return what the reasoner added to a fit, and what it used; nothing where no judge was asked."""
+    shown = list[Markup]()
+    if proposed := fit.report.get("hypotheses"):
+        shown.append(parts.figure("Conditions it proposed", f"{proposed['kept']} of {proposed['proposed']} kept",
+                                  _refused(proposed)))
+    if sentences := fit.report.get("sentences"):
+        shown.append(parts.figure("Sentences it wrote", str(sentences["written"]), _refused(sentences)))
+    if fit.spent is not None:
+        shown.append(parts.figure("The reasoner used", f"{formats.count(fit.spent.tokens)} tokens",
+                                  f"{formats.count(fit.spent.answers)} answers, simulations included; "
+                                  f"cost {formats.number(fit.spent.cost)}"))
+    return parts.figures(*shown) if shown else Markup("")
+
+
+def _refused(report: Mapping[str, Any]) -> Markup:
+    return tag("span", f"{report['refused']} could not be used", title="; ".join(report["complaints"]))
+
+
 def rules(found: MinedPolicies) -> Markup:
     """Return the mined rules in words, each with its rate beside that of the others."""
     if not found.data:
@@ -156,6 +178,6 @@ def rules(found: MinedPolicies) -> Markup:
 
 def _rule(text: str, record: Mapping[str, Any]) -> list[object]:
     base, rate = float(record["base_rate"]), float(record["rate"])
-    condition = text.split(",", 1)[0] if record["condition"] else text
-    return [tag("span", condition, title=text), record["step"], agreement.dumbbell(base, rate),
+    said = record.get("words") or (text.split(",", 1)[0] if record["condition"] else text)
+    return [tag("span", said, title=text), record["step"], agreement.dumbbell(base, rate),
             f"{base:.0%} → {rate:.0%}", formats.count(record["support"]), formats.count(record["merchants"])]

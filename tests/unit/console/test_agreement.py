@@ -1,6 +1,17 @@
 """Measured and predicted rates as drawings and tables."""
 
-from hone.client.audience_resources import AudienceReaction, MeasuredMerchant, StepReaction
+from datetime import UTC, datetime
+
+from hone.client.audience_resources import (
+    AudienceFit,
+    AudienceReaction,
+    FitSpending,
+    MeasuredMerchant,
+    MinedPolicies,
+    MinedPolicy,
+    StepReaction,
+)
+from services.console.pages import audiences
 from services.console.pages.reactions import reaction
 from services.console.widgets import agreement
 
@@ -41,3 +52,24 @@ def test_an_alarm_and_flags_stand_above_a_reaction() -> None:
         step.model_copy(update={"reasoned": None})]}))
     assert "Alarm" not in alone
     assert alone.count('class="bar') == 2
+
+
+def test_rules_are_shown_in_the_words_that_the_reasoner_reads() -> None:
+    record = {"condition": [{}], "step": "order", "rate": 0.4, "base_rate": 0.2, "support": 9, "merchants": 3}
+    text = "Where user.loyalty is more than 0.5, 40.0% of users reach order, against 20.0%."
+    shown = audiences.rules(MinedPolicies(data=[
+        MinedPolicy(id="p0", text=text, record=record),
+        MinedPolicy(id="p1", text="Loyal users order: 40%, others 20%.", record={
+            **record, "words": "Loyal users order: 40%, others 20%."})]))
+    assert ">Where user.loyalty is more than 0.5</span>" in shown
+    assert ">Loyal users order: 40%, others 20%.</span>" in shown
+
+
+def test_what_a_reasoner_added_and_used_is_shown() -> None:
+    report = {"hypotheses": {"proposed": 5, "kept": 2, "refused": 1, "complaints": ["a <bad> column"]}}
+    fit = AudienceFit(id="fit_1", state="done", dataset="logs", params={}, report=report,
+                      spent=FitSpending(answers=12, tokens=1440, cost=0.5), created_at=datetime.now(UTC))
+    shown = audiences._written(fit)
+    assert "2 of 5 kept" in shown
+    assert "a &lt;bad&gt; column" in shown
+    assert "1 440 tokens" in shown
