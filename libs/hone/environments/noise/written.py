@@ -71,7 +71,7 @@ def read(kind: NoiseType, original: str, words: str) -> str:
     elif kind in ("redundancy", "misleading"):
         _expect_kept_lines(truth, said)
     else:
-        _expect_changed(kind, _values(truth), _same_lines(truth, said))
+        _expect_changed(kind, _values(kind, truth), _same_lines(kind, truth, said))
     if said == truth:
         raise Unfit("it is the result without noise")
     return said + ended
@@ -118,18 +118,23 @@ def _expect_kept_lines(truth: str, said: str) -> None:
         at = place + len(line)
 
 
-def _values(text: str) -> dict[parts.Path, str]:
+def _values(kind: NoiseType, text: str) -> dict[parts.Path, str]:
     """Return the values of a text by their lines."""
     lines = text.split("\n")
-    return {(place,): parts.keyed(lines[place])[1] for place in parts.entries(lines)}
+    return {(place,): parts.keyed(lines[place])[1] for place in _changeable(kind, lines)}
 
 
-def _same_lines(truth: str, said: str) -> dict[parts.Path, str]:
+def _changeable(kind: NoiseType, lines: list[str]) -> list[int]:
+    """Return the lines that may change: any may be wrong, and what has a value may be lost."""
+    return parts.entries(lines) if kind == "incomplete" else [place for place, line in enumerate(lines) if line.strip()]
+
+
+def _same_lines(kind: NoiseType, truth: str, said: str) -> dict[parts.Path, str]:
     """Return the values of changed words by the lines of the original. Raises Unfit where more is changed."""
     before, after = truth.split("\n"), said.split("\n")
     if len(before) != len(after):
         raise Unfit(f"it has {len(after)} lines, expected the {len(before)} of the result")
-    places, found = set(parts.entries(before)), dict[parts.Path, str]()
+    places, found = set(_changeable(kind, before)), dict[parts.Path, str]()
     for place, (line, other) in enumerate(zip(before, after, strict=True)):
         key = parts.keyed(line)[0] if place in places else line
         if not other.startswith(key) or (place not in places and other != line):
