@@ -62,6 +62,11 @@ MAPPED: dict[str, Any] = {
     "algorithm": {"preset": "grpo", "advantage": {"name": "step_pooled"}}, "sampling": {"max_tokens": 4}, "eval": None,
     "batch": {"prompts": 2, "samples": 4},
     "stages": [{"name": "imitate", "until": 1, "task": {"dataset": "maps"}, "algorithm": "sft"}]}
+LINES: dict[str, Any] = {"name": "tool_loop", "params": databases.HARNESS}
+DESK: dict[str, Any] = {
+    "task": {"environment": "desk", "params": {"families": ["clean", "invoices"], "distractors": 0, "turns": 3}},
+    "harness": LINES, "algorithm": "grpo", "sampling": {"max_tokens": 6}, "batch": {"prompts": 2, "samples": 4},
+    "eval": {"prompts": 4, "every": 1000, "noise": {"types": ["failure"], "intensity": 1}}}
 REMEMBERED: dict[str, Any] = {
     "task": {"environment": "changing_user", "params": {"words": "plain", "life": {
         "variables": 2, "values": 2, "questions": 1, "required": 1, "periods": 1, "changes": 1, "rounds": 1}}},
@@ -237,7 +242,7 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     scene.finished(undisturbed.id)
     named = {"span/query", "advantage/rule/repetition", "advantage/rule/format"}
     series = scene.client.metrics(undisturbed.id).series
-    assert named <= series.keys()
+    assert named <= series.keys(), sorted(series)
     assert max(share for _, share in series["sampler/chosen_share"]) > 0.4, "its own rollouts chose tasks"
     check_forked(scene, undisturbed, 5)
     check_skilled(scene, undisturbed, steps // 3)
@@ -311,6 +316,23 @@ def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene,
     assert {one.status for one in whole} == {"ok"}
     check_mapped(scene, mapped)
     check_remembered(scene, remembered)
+
+
+def test_a_desk_trains_and_its_benchmark_examines_a_checkpoint(scene: Scene) -> None:
+    run = scene.client.create_run(databases.spec("desk", 2, **DESK))
+    examined = scene.client.examine("desk", "database-base", max_tokens=6, harness=LINES)
+    assert scene.finished(run.id).state == "succeeded"
+    series = scene.client.metrics(run.id).series
+    named = {"eval/sampled/first_pass", "eval/noise/failure/tool_calls", "eval/sampled/fault.malformed"}
+    assert named <= series.keys(), sorted(series)
+    assert dict(series["eval/masked"])[2] == 0
+    ended = scene.finished(examined.id)
+    assert (ended.step, scene.rows("SELECT n FROM steps WHERE run_id = %s", examined.id)) == (0, [])
+    [standing] = scene.client.leaderboard("desk").standings
+    assert (standing.model, standing.complete, standing.masked) == ("database-base", True, 0)
+    found = scene.client.examination("desk", examined.id)
+    sample = scene.client.trajectory(examined.id, found.answers[0].group_id, 0)
+    assert (sample.item["family"], sample.purpose) == (found.answers[0].family, "eval")
 
 
 def check_remembered(scene: Scene, run: Run) -> None:

@@ -31,8 +31,8 @@ def page(name: str, found: Examination) -> Markup:
     head = parts.heading(one.model, join(["Answers to the benchmark ", name, " in the run ",
                                           link(one.run_name, f"/runs/{one.run_id}"), f", step {one.step}"]),
                          [("Leaderboard", f"/benchmarks/{name}")])
-    return join([head, _figures(found), parts.section("Answers", _answers(found), note=(
-        "A sample shows what was said and called, and the checks that its last state passed."))])
+    return tag("div", head, _figures(found), parts.section("Answers", _answers(found), note=(
+        "A sample shows what was said and called, and the checks that its last state passed.")), class_="stacked")
 
 
 def _figures(found: Examination) -> Markup:
@@ -59,7 +59,7 @@ def _answers(found: Examination) -> Markup:
 
 
 def _task(one: ExaminedTask) -> Markup:
-    return join([tag("span", one.family, class_="strong"), f" {one.seed}",
+    return join([tag("span", f"{one.family} {one.seed}", class_="strong"),
                  tag("div", ", ".join(one.difficulties), class_="note")])
 
 

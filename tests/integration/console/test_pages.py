@@ -204,7 +204,7 @@ def test_a_leaderboard(signed_in: Browser, world: World, hone: Client, postgres:
     signed_in.look(1280, dark=True)
     kept_picture(signed_in, "leaderboard-1280-dark")
     signed_in.open(f"/benchmarks/desk/{run.id}", "Answers to the benchmark")
-    for text in ("900001", "side effect 1", "False claims", "open"):
+    for text in ("reschedule 900001", "side effect 1", "False claims", "open"):
         signed_in.wait_for(text)
     for width, dark in SCREENS:
         signed_in.look(width, dark=dark)

@@ -8,11 +8,14 @@ import pytest
 from hone.environments.contract import EpisodeOver, WrongParams
 from hone.environments.desk.environment import Desk, DeskParams
 from hone.environments.desk.episode import DECIDE, DeskEpisode
-from hone.environments.desk.generation import task
+from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.people_tools import tools
 from hone.environments.desk.scenery import DeskScene, Person, Variant, call
 from hone.environments.desk.store import DeskStore
 from hone.environments.tools import ToolCall, ToolError, use
+from hone.graders.contract import Status
+from hone.graders.judgement import judged
+from hone.graders.specs import checked
 
 ANNA = Person("Anna Abbott", "anna@x.example", "", "X", "Asia/Tokyo")
 
@@ -159,3 +162,14 @@ def test_rows_name_a_task_and_seeds_draw_among_the_families() -> None:
         with pytest.raises(WrongParams) as wrong:
             desk.episode(DeskParams(), 0, item)
         assert wrong.value.field == field
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_answer_with_many_calls_and_failures_has_a_grade(family: Family) -> None:
+    one = DeskEpisode(task(family, 1), 9)
+    one.reset()
+    for _ in range(3):
+        one.step(call("read_note", note="N99"))
+    found = judged(checked({"type": "environment"}), one.step("Done.").observation.item, "Done.")
+    assert (found.status, found.score) == (Status.OK, 0.0)
+    assert (found.components["tool_calls"], found.components["fault.refused"]) == (3.0, 3.0)
