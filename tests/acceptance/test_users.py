@@ -10,9 +10,10 @@ import pytest
 
 from hone.client.resources import Trajectory
 from hone.models import toy
-from hone.users.prompts import GUIDELINES
+from hone.users.prompts import GREETING, GUIDELINES
 from tests.acceptance.scene import Scene
 from tests.servers.judge import KEY, ScriptedJudge, listening
+from tests.unit.environments.tau2.kiosk import FOLDER
 
 STALL_S = 6.0
 ENDPOINT = {"asked": {"user": {"endpoint": "customers", "max_tokens": 64}}}
@@ -91,6 +92,33 @@ def test_an_endpoint_speaks_for_users_from_their_first_words_and_who_contradicts
     masked = " ".join(event.message for event in events if event.kind == "rollout.masked")
     assert "the user's model contradicted the user 3 times: it says 'W9999' for the order, which is not yours" in masked
     assert "customers gave no words for the role user" in masked
+
+
+@pytest.mark.timeout(300)
+def test_an_endpoint_plays_the_user_of_a_domain_with_tools_of_its_own_in_the_sandbox(
+    scene: Scene, customers: ScriptedJudge,
+) -> None:
+    def script(last: str) -> str:
+        if last == GREETING:
+            return "My machine makes no coffee."
+        if last.startswith("[your tool]"):
+            return "It works. ###STOP###"
+        return '<tool_call>{"name": "run_descaling", "arguments": {"minutes": 20}}</tool_call>'
+
+    client, customers.script = scene.client, script
+    client.put_secret("customers-key", KEY)
+    client.put_judge("customers", customers.url, "customer-1", secret="customers-key", timeout_s=2, attempts=1)
+    added = client.add_package("kiosk", FOLDER)
+    run = client.create_run(spec(
+        "served", "", roles=ENDPOINT, batch={"prompts": 1, "samples": 2},
+        harness={"name": "dialogue", "params": {"describe": False}}, task={"environment": "tau2", "params": {
+            "domain": "kiosk", "tasks": ["descale"], "words": "model", "show_policy": False}}))
+    scene.finished(run.id)
+    customers.script = None
+    found = samples(scene, run.id)
+    assert [(one.status, one.score, one.item["reason"], one.item["package"]) for one in found] == [
+        ("ok", 1.0, "stop", added.digest)] * 2
+    assert [call["role"] for call in found[0].calls] == ["user", "policy", "user", "user"]
 
 
 def check_words(one: Trajectory) -> None:

@@ -127,8 +127,9 @@ def test_a_model_plays_the_user_with_the_scenario_its_tools_and_the_marks_of_the
     assert "run_descaling" in ask.messages[0]["content"]
     assert said(made.step("No coffee!")) == "No coffee!"
     made.step("Please descale it.")
-    again = made.step('<tool_call>{"name": "run_descaling", "arguments": {"minutes": 20}}</tool_call>')
-    assert again.observation.ask.messages[-1]["content"] == "[your tool] It hums."
+    asked = made.step('<tool_call>{"name": "run_descaling", "arguments": {"minutes": 20}}</tool_call>').observation.ask
+    assert asked is not None
+    assert asked.messages[-1]["content"] == "[your tool] It hums."
     done = made.step("It works. ###STOP###")
     assert (said(done), done.done, made.verify()) == ("It works.", True, 1.0)
 
