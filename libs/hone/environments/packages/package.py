@@ -157,7 +157,11 @@ class Package:
 
     def wrong_arguments(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return what is wrong with the arguments of a call; empty: nothing."""
-        error = next(self._validators[tool].iter_errors(arguments), None)
+        from referencing.exceptions import Unresolvable  # see below
+        try:
+            error = next(self._validators[tool].iter_errors(arguments), None)
+        except Unresolvable as unknown:
+            return f"arguments: the tool's parameters refer to what the package does not hold: {unknown}"[:300]
         if error is None:
             return ""
         return f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message[:300]}"
@@ -165,9 +169,11 @@ class Package:
     @cached_property
     def _validators(self) -> dict[str, Any]:
         from jsonschema import Draft202012Validator  # a tenth of a second, which only those who play packages spend
+        from referencing import Registry
+        nowhere: Registry[Any] = Registry()  # nothing is fetched that a schema refers to
         return {tool.name: Draft202012Validator({
-            "type": "object", "properties": tool.parameters, "required": tool.required, "additionalProperties": False})
-            for tool in self.manifest.tools}
+            "type": "object", "properties": tool.parameters, "required": tool.required, "additionalProperties": False},
+            registry=nowhere) for tool in self.manifest.tools}
 
     @cached_property
     def by_id(self) -> dict[str, PackageTask]:

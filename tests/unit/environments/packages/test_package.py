@@ -1,6 +1,7 @@
 """Packages are named by their content, read back as they were, and refused by the field that is wrong."""
 
 import json
+import socket
 
 import pytest
 
@@ -9,6 +10,7 @@ from hone.environments.packages.local_runner import LocalRunner
 from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, WrongPackage, read
 from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
+from tests.unit.environments.packages.shop import MANIFEST as MANIFEST_OF_SHOP
 
 
 def test_a_package_is_read_back_with_its_digest() -> None:
@@ -52,6 +54,17 @@ def test_calls_change_tables_are_rejected_or_fail() -> None:
     assert "KeyError" in (found[2].failed or "")
     assert "mail" in (found[3].failed or "")
     assert TASK.initial == INITIAL, "calls work on tables of their own"
+
+
+def test_what_a_schema_refers_to_is_not_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        there = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
+        tool = MANIFEST_OF_SHOP.tools[0].model_copy(update={"parameters": {"email": {"$ref": there}}})
+        package = shop(manifest=MANIFEST_OF_SHOP.model_copy(update={"tools": [tool]}))
+        assert "refer to what the package does not hold" in package.wrong_arguments("find_order", {"email": "ada"})
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 class Ending:
