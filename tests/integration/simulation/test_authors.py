@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
+from typer.testing import CliRunner
 
 from hone import ids, keys
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
+from hone.cli.main import app
 from hone.client import Client
 from hone.client.errors import Refused
 from hone.client.package_resources import PackageJob
@@ -42,6 +44,8 @@ class Scene:
 
     hone: Client
     author: ScriptedAuthor
+    url: str
+    key: str
     owner_url: str
     tenant_id: str
     variables: dict[str, str]
@@ -68,7 +72,7 @@ def scene(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> I
         address = f"127.0.0.1:{ports.pick(1)[0]}"
         stack.enter_context(running("sandbox", HONE_SANDBOX_ADDRESS=address))
         hone.put_secret("writer", KEY)
-        yield Scene(hone, author, postgres.owner_url, hone.account().tenant_id, {
+        yield Scene(hone, author, gateway.url, key.secret, postgres.owner_url, hone.account().tenant_id, {
             "HONE_DATABASE_URL": postgres.worker_url, "HONE_SANDBOX_ADDRESS": address})
 
 
@@ -274,6 +278,20 @@ def test_tasks_are_kept_that_tell_a_policy_from_one_with_half_of_its_tools(scene
     assert idle.state == "failed"
     assert idle.reason == ("no task tells a policy with all tools from one with half of them (tried: "
                            "apiary-0: 0.00 and 0.00; apiary-2: 0.00 and 0.00)")
+
+
+@pytest.mark.usefixtures("simulation")
+def test_the_command_waits_for_a_job_and_says_how_far_it_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    named(scene, "good", apiary.answer)
+    monkeypatch.setenv("HONE_URL", scene.url)
+    monkeypatch.setenv("HONE_API_KEY", scene.key)
+    run = CliRunner()
+    found = run.invoke(app, ["environments", "make", "typed", apiary.HINT, "--author", "good", "--tasks", "1"])
+    assert (found.exit_code, found.exception) == (0, None)
+    job_id = found.stderr.partition("job ")[2].split()[0]
+    assert json.loads(run.invoke(app, ["environments", "job", job_id]).stdout)["progress"]["phase"] == "tasks"
+    assert job_id in run.invoke(app, ["environments", "jobs"]).stdout
+    assert "done" in run.invoke(app, ["environments", "cancel", job_id]).stdout
 
 
 def test_who_cannot_be_asked_is_refused_by_the_field(scene: Scene) -> None:

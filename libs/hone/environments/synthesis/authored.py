@@ -11,6 +11,7 @@ from hone.environments.packages.calling import Runner
 from hone.environments.packages.package import Manifest, Package, ToolSpec, ToolTest
 from hone.environments.synthesis.author import (
     ANSWERS,
+    MOST_CASES,
     Author,
     Cases,
     Described,
@@ -162,6 +163,9 @@ def _whole(world: Described, tool: ToolSpec, case: WrittenCase) -> ToolTest:
 def _wrong_cases(world: Described, tool: ToolSpec, cases: Sequence[WrittenCase]) -> str:
     if all(case.after is None for case in cases):
         return "cases: expected one at least that the tool accepts, which has `after`"
+    refused = sum(case.after is None for case in cases)
+    if refused < min(len(tool.rejects), MOST_CASES - 1):
+        return f"cases: expected a rejected one for each of {'; '.join(tool.rejects)}, found {refused} without `after`"
     for place, case in enumerate(cases):
         whole = _whole(world, tool, case)
         for tables in (whole.tables, whole.expected):

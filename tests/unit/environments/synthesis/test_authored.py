@@ -109,6 +109,17 @@ def test_a_case_that_is_wrong_is_mended_and_none_is_left_out() -> None:
     assert making.trail.refusals == {"repair of cancel_order": ["cases: expected all of them, 2 or more, found 1"]}
 
 
+def test_each_declared_rejection_needs_a_case() -> None:
+    author = Scripted()
+    author.written = {**CASES, "cancel_order": CASES["cancel_order"][:1]}
+    making = AuthoredPackage(author, LocalRunner())
+    with pytest.raises(NoWorld):
+        making.made("a shop", tasks=1)
+    [reason] = set(making.trail.refusals["cases of cancel_order"])
+    assert reason == "cases: expected a rejected one for each of an unknown order, found 0 without `after`"
+    assert making.trail.tools["cancel_order"].reason.endswith(reason)
+
+
 def test_a_tool_that_its_author_never_repairs_is_dropped() -> None:
     author = Scripted(BUG, [BUG] * 9)
     assert "the chain calls what cannot be called" in rejected(author)
