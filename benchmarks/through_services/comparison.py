@@ -23,6 +23,7 @@ class Start:
     lr: float = 3e-3
     policy: Mapping[str, Any] = field(default_factory=dict)  # sizes and symbols of the toy with random weights
     fields: Mapping[str, Any] = field(default_factory=dict)  # of the spec of the run that teaches it
+    epochs: int = 1  # how often each demonstration is shown
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from benchmarks.through_services import (
     noise,
     noisy_tools,
     noisy_users,
+    remembering,
     sales,
     schemas,
     skill_points,
@@ -378,5 +379,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "duca": sales.DUCA,
     "noisy_tools": noisy_tools.NOISY_TOOLS,
     "noisy_users": noisy_users.NOISY_USERS,
+    "remembering": remembering.REMEMBERING,
 }
 """Every comparison by the name of its method."""

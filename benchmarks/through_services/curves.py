@@ -78,7 +78,7 @@ def curve(series: Series, calls: int = 1) -> list[Point]:
 def components(series: Series) -> dict[str, tuple[float, float]]:
     """Return what each component of the grades of sampled answers was before and after the run."""
     return {name.removeprefix(_COMPONENT): (points[0][1], points[-1][1]) for name, points in sorted(series.items())
-            if name.startswith(_COMPONENT)}
+            if name.startswith(_COMPONENT) and "/" not in name.removeprefix(_COMPONENT)}
 
 
 def further(series: Series) -> dict[str, float]:

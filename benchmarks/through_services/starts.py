@@ -11,6 +11,7 @@ from benchmarks.through_services import (
     lessons,
     noisy_tools,
     noisy_users,
+    remembering,
     sales,
     schemas,
     skill_points,
@@ -90,6 +91,10 @@ def _calling(steps: int) -> Iterable[Row]:
 
 def _selling(steps: int) -> Iterable[Row]:
     return sales.demonstrations(_ROWS * steps)
+
+
+def _remembering(steps: int) -> Iterable[Row]:
+    return remembering.demonstrations(_ROWS * steps // 2, new=0.5, update=0.1)
 
 
 def _three_kinds(steps: int) -> Iterable[Row]:
@@ -181,6 +186,12 @@ STARTS: Mapping[str, Start] = {
         partial(_selling, 60), 60, sales.TASK, policy=sales.POLICY,
         fields={"sampling": {"max_tokens": sales.MAX_TOKENS}, "chat": {"control_tokens": True},  # the ends of turns
                 "eval": {"prompts": 128, "every": 60, "source": sales.TASK}}),
+    "remembering": Start(
+        "answers from what its memory of a user holds; of what it hears it writes down half of what is new, and a "
+        "tenth of what has changed",
+        partial(_remembering, 500), 500, remembering.TASK, policy=remembering.POLICY, epochs=2,
+        fields={"sampling": {"max_tokens": remembering.MAX_TOKENS}, "harness": remembering.harness(),
+                "eval": {"prompts": 32, "every": 500, "sources": remembering.HELD_OUT}}),
     "three_kinds": Start(
         "as careless with four digits; a second task answered with four random digits, a third one with one to six",
         partial(_three_kinds, 150), 150, sorting.TASK,

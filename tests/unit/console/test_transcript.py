@@ -63,7 +63,7 @@ def test_words_of_an_endpoint_are_shown_with_its_name_and_with_why_they_were_ref
             {"words": "W1.", "reason": "it does not say the order"}]},
         steps=[step, {**step, "index": 1, "call": 1, "valid": True, "action": "W1234."}])
     first, second = transcript.calls(sample, TrajectoryTokens(calls=[]))
-    words = first.answer("logp", "") + first.outcome()
+    words = first.answer("log-prob", "") + first.outcome()
     assert [word in words for word in ("user: asked", "endpoint customers: customer-1", "W1.", "refused",
                                        "it does not say the order; asked again")] == [True] * 5
     assert "asked again" not in second.outcome()

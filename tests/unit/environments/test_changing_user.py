@@ -150,7 +150,7 @@ def test_the_code_of_the_documentation_examines_an_assistant() -> None:
     assert b'"city": ["Rome", "2026-' in names["found"].snapshots[-1]
 
 
-SPOKEN = {"words": "english", "speech": "model", "most_retries": 1}
+SPOKEN: dict[str, Any] = {"words": "english", "speech": "model", "most_retries": 1}
 
 
 def truth(one: ChangingUserEpisode, session: int = 0) -> str:

@@ -135,9 +135,12 @@ def test_what_to_remember_is_rewritten_after_each_period_but_the_last_and_stays_
 
 
 def test_feedback_of_questions_alone_says_nothing_of_answers() -> None:
-    heard = list[str]()
-    speak = lambda kind, said: heard.append(said[0]["content"]) or "" if kind == "evolve" else reader(kind, said)  # noqa: E731
-    kept = memory("awi-evolve", Buffering())
+    heard, kept = list[str](), memory("awi-evolve", Buffering())
+
+    def speak(kind: str, said: list[Message]) -> str:
+        heard.extend(said[0]["content"] for _ in range(kind == "evolve"))
+        return "" if kind == "evolve" else reader(kind, said)
+
     examined(RememberingModel(kept, speak, "questions"), life(SIZES, 3, PLAIN), PLAIN, 3, 1, 2)
     assert all({*one} == {"question"} for one in json.loads(heard[0].partition("Feedback:\n")[2].rpartition(
         "\n\nAnswer")[0])["questions"])

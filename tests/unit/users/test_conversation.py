@@ -121,7 +121,7 @@ def test_the_first_words_of_a_model_are_checked_as_others_are() -> None:
     with pytest.raises(Unfaithful, match="it says the order, which you may not say"):
         other.answer("Ada Berg here, cancel W1234.")
     said = user.answer("Hi, Ada Berg speaking. I do not want my order any more.")
-    assert (said.words, user.asked, user.opening) == (said.words, None, said.words)
+    assert user.opening == said.words == "Hi, Ada Berg speaking. I do not want my order any more."
     prompt = user.hear("Which order?").prompt
     assert prompt is not None
     assert [one["content"] for one in prompt[1:]] == [GREETING, said.words, "Which order?"]
