@@ -22,6 +22,7 @@ class DeskParams(EnvironmentParams):
     shift_days: Annotated[int, Field(ge=-3650, le=3650)] = Field(0, description="Days by which all dates are moved.")
     rename: int = Field(0, ge=0, le=1000, description="Other numbers give other names of people and companies.")
     locked: bool = Field(False, description="Family clean: one of the temporary files may not be changed, and stays.")
+    shell: bool = Field(False, description="Beside the other tools a shell over the files, with a few commands.")
     turns: int = Field(40, ge=1, le=1000, description="Most calls and answers of an episode.")
 
 
@@ -46,7 +47,7 @@ class Desk:
         return {"messages": opening(one), "state": one.state}
 
     def episode(self, params: DeskParams, seed: int, item: Row | None) -> DeskEpisode:
-        return DeskEpisode(_task(params, seed, item), params.turns)
+        return DeskEpisode(_task(params, seed, item), params.turns, params.shell)
 
 
 def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:

@@ -38,10 +38,10 @@ class _Work:
 class DeskEpisode:
     """An agent at a desk."""
 
-    def __init__(self, task: DeskTask, turns: int) -> None:
-        self._task, self._turns, self._work = task, turns, _Work()
+    def __init__(self, task: DeskTask, turns: int, shell: bool = False) -> None:
+        self._task, self._turns, self._shell, self._work = task, turns, shell, _Work()
         self._store = DeskStore(task.state, task.now, task.zone, task.owner)
-        self._tools: Mapping[str, Tool] = tools(self._store)
+        self._tools: Mapping[str, Tool] = tools(self._store, shell)
         self._described = [tool.described(name) for name, tool in self._tools.items()]
         self._before = normal(task.state)
 
@@ -66,7 +66,7 @@ class DeskEpisode:
         self._store.ticks = self._work.turns
 
     def fork(self) -> "DeskEpisode":
-        other = DeskEpisode(self._task, self._turns)
+        other = DeskEpisode(self._task, self._turns, self._shell)
         other.restore(self.snapshot())
         return other
 

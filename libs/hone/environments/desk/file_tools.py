@@ -10,7 +10,8 @@ from hone.environments.desk.store import DeskStore
 from hone.environments.hashing import canonical
 from hone.environments.tools import ToolError
 
-Path = Annotated[str, Field(min_length=1, max_length=300)]
+LONGEST_PATH = 300
+Path = Annotated[str, Field(min_length=1, max_length=LONGEST_PATH)]
 LONGEST_TEXT = 20_000
 """Characters of a text that a tool takes."""
 _MOST_FOUND = 50
@@ -55,15 +56,16 @@ class DeleteFile(BaseModel):
 
 
 def _list(store: DeskStore, given: ListFiles) -> str:
-    inside = _path(given.directory).rstrip("/") + "/"
+    inside = absolute(given.directory).rstrip("/") + "/"
     found = sorted(path for path in store.objects("files") if path.startswith(inside))
     if not found:
         raise ToolError(f"there is no directory {given.directory}")
     return canonical(found)
 
 
-def _read(store: DeskStore, given: ReadFile) -> str:
-    text: str = store.object("files", _path(given.path))["text"]
+def read(store: DeskStore, given: ReadFile) -> str:
+    """Return a file's text. Raises ToolError."""
+    text: str = store.object("files", absolute(given.path))["text"]
     return text
 
 
@@ -74,16 +76,18 @@ def _search(store: DeskStore, given: SearchFiles) -> str:
     return canonical(found[:_MOST_FOUND])
 
 
-def _write(store: DeskStore, given: WriteFile) -> str:
-    path = _path(given.path)
+def write(store: DeskStore, given: WriteFile) -> str:
+    """Write a text into a file. Raises ToolError where none can be."""
+    path = absolute(given.path)
     _writable(store, path)
     _no_directory(store, path)
     store.write("files", path, text=given.text, modified=store.now)
     return f"wrote {path}"
 
 
-def _move(store: DeskStore, given: MoveFile) -> str:
-    path, target = _path(given.path), _path(given.to)
+def move(store: DeskStore, given: MoveFile) -> str:
+    """Give a file a new path. Raises ToolError."""
+    path, target = absolute(given.path), absolute(given.to)
     file = store.object("files", path)
     _writable(store, path)
     if target in store.objects("files"):
@@ -94,8 +98,9 @@ def _move(store: DeskStore, given: MoveFile) -> str:
     return f"moved {path} to {target}"
 
 
-def _delete(store: DeskStore, given: DeleteFile) -> str:
-    path = _path(given.path)
+def delete(store: DeskStore, given: DeleteFile) -> str:
+    """Delete a file. Raises ToolError."""
+    path = absolute(given.path)
     store.object("files", path)
     _writable(store, path)
     store.remove("files", path)
@@ -115,11 +120,11 @@ def _no_directory(store: DeskStore, path: str) -> None:
         raise ToolError(f"{above[0]} is a file")
 
 
-def _path(text: str) -> str:
+def absolute(text: str) -> str:
     """Return a path from the root, without . and .., whatever its writer left out."""
     return posixpath.normpath(f"/{text.strip().lstrip('/')}")
 
 
 TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[DeskStore, Any], str]]] = {
-    "list_files": (ListFiles, _list), "read_file": (ReadFile, _read), "search_files": (SearchFiles, _search),
-    "write_file": (WriteFile, _write), "move_file": (MoveFile, _move), "delete_file": (DeleteFile, _delete)}
+    "list_files": (ListFiles, _list), "read_file": (ReadFile, read), "search_files": (SearchFiles, _search),
+    "write_file": (WriteFile, write), "move_file": (MoveFile, move), "delete_file": (DeleteFile, delete)}

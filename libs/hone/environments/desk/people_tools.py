@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from hone.environments.desk import calendar_tools, file_tools, mail_tools
+from hone.environments.desk import calendar_tools, file_tools, mail_tools, shell
 from hone.environments.desk.file_tools import LONGEST_TEXT
 from hone.environments.desk.store import DeskStore
 from hone.environments.hashing import canonical
@@ -80,9 +80,10 @@ class DeleteNote(BaseModel):
     note: str = Field(description="The note's id.")
 
 
-def tools(store: DeskStore) -> Mapping[str, Tool]:
-    """Return all tools of a desk."""
-    every = {**file_tools.TOOLS, **mail_tools.TOOLS, **calendar_tools.TOOLS, **_TOOLS}
+def tools(store: DeskStore, with_shell: bool = False) -> Mapping[str, Tool]:
+    """Return all tools of a desk, perhaps with a shell."""
+    every = {**file_tools.TOOLS, **mail_tools.TOOLS, **calendar_tools.TOOLS, **_TOOLS,
+             **(shell.TOOLS if with_shell else {})}
     return {name: Tool(params, partial(call, store)) for name, (params, call) in every.items()}
 
 
