@@ -5,10 +5,11 @@ import asyncio
 from starlette.concurrency import run_in_threadpool
 
 from hone.environments.packages.calling import ToolsLost
+from hone.environments.packages.package import WrongPackage
 from hone.environments.tau2 import archive
 from hone.environments.tau2.domain import ServiceDomain
 from hone.environments.tau2.program import examined
-from hone.sandbox.client import Sandbox, SandboxBusy
+from hone.sandbox.client import ProgramRefused, Sandbox, SandboxBusy
 from hone.sandbox.program import Ended, Program, Ran
 from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
@@ -47,13 +48,18 @@ class _LoopRunner:
         self._ends = self._loop.time() + PROOF_S
 
     def run(self, program: Program) -> Ran:
-        """Return what a program did. One that finds no place is an infrastructure error. Raises _TooLate."""
+        """Return what a program did. One that finds no place is an infrastructure error.
+
+        Raises _TooLate, and WrongPackage where the sandbox takes no such files.
+        """
         left_s = self._ends - self._loop.time()
         if left_s <= 0:
             raise _TooLate
         work = asyncio.run_coroutine_threadsafe(self._sandbox.run(program, self._tenant_id), self._loop)
         try:
             return work.result(left_s)
+        except ProgramRefused as refused:
+            raise WrongPackage("files", str(refused), "files that the sandbox takes") from refused
         except SandboxBusy as busy:
             return Ran(Ended.INFRA_ERROR, str(busy))
         except TimeoutError:

@@ -23,7 +23,7 @@ from hone.spec import strict_json
 
 DATA, CODE = "data/tau2/domains", "src/tau2/domains"
 TASKS, SPLITS = "tasks.json", "split_tasks.json"
-MOST_BYTES, MOST_FILES = 64 * 2**20, 240
+MOST_BYTES, MOST_FILES, _MOST_CODE = 64 * 2**20, 240, 2**20
 _LONGEST_PATH = 150
 _ENDINGS = (".json", ".toml", ".yaml", ".yml", ".md", ".txt", ".py")
 
@@ -102,8 +102,9 @@ def read(files: Mapping[str, bytes]) -> ServiceDomain:
 
 
 def _name(files: Mapping[str, bytes]) -> str:
-    names = {PurePosixPath(path).parts[3] for path in files if path.startswith((f"{DATA}/", f"{CODE}/"))}
-    outside = [path for path in files if not path.startswith((f"{DATA}/", f"{CODE}/"))]
+    inside = {path: PurePosixPath(path).parts for path in files if path.startswith((f"{DATA}/", f"{CODE}/"))}
+    names = {parts[3] for parts in inside.values() if len(parts) > 4}
+    outside = [path for path in files if path not in inside or len(inside[path]) <= 4]
     if outside or len(names) != 1 or not (name := min(names)).isidentifier():
         raise WrongPackage("files", outside[:5] or sorted(names), f"files of one domain, below {DATA}/NAME and "
                            f"{CODE}/NAME, where NAME is a name in Python")
@@ -123,6 +124,8 @@ def _check_files(files: Mapping[str, bytes]) -> None:
 
 
 def _check_code(path: str, data: bytes) -> None:
+    if len(data) > _MOST_CODE:
+        raise WrongPackage(path, f"{len(data)} bytes", f"at most {_MOST_CODE} of a Python file")
     try:
         ast.parse(data, path)
     except SyntaxError as error:

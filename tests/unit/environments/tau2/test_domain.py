@@ -41,6 +41,8 @@ def without(name: str) -> dict[str, bytes]:
     (without("tasks.json"), f"expected also {DATA}/tasks.json"),
     ({path: data for path, data in files().items() if path.startswith("data")}, f"expected also {CODE}/tools.py"),
     ({**files(), "setup.py": b""}, "files: found \"['setup.py']\", expected files of one domain"),
+    ({**files(), "data/tau2/domains/a.json": b""}, "files: found \"['data/tau2/domains/a.json']\", expected files of"),
+    ({**files(), f"{CODE}/long.py": b"#" * (2**20 + 1)}, f"{CODE}/long.py: found '1048577 bytes', expected at most"),
     ({**files(), f"{DATA}/picture.png": b""}, "expected a path of at most 150 bytes that ends with")])
 def test_what_is_no_domain_is_refused_by_file_task_and_field(given: dict[str, bytes], message: str) -> None:
     with pytest.raises(WrongPackage) as wrong:
