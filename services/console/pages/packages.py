@@ -83,12 +83,19 @@ def _tasks(one: EnvironmentPackage) -> Markup:
 def _jobs(found: Sequence[PackageJob]) -> Markup:
     if not found:
         return Markup("")
-    columns = [Column("Package"), Column("State"), Column("Hint", "wide"), Column("Author"), Column("Tasks", RIGHT),
-               Column("Tokens", RIGHT), Column("Reason", "wide"), Column("Asked")]
+    columns = [Column("Package"), Column("State"), Column("Hint", "wide"), Column("Tasks", RIGHT),
+               Column("Reason", "wide"), Column("Asked")]
     return parts.section("Made from hints", tables.table(columns, [[
-        tag("strong", one.name), parts.chip(one.state, _TONES[one.state]), one.hint,
-        one.author.named if one.author else "seeded generator",
+        tag("strong", one.name), parts.chip(one.state, _TONES[one.state]), _hint(one),
         formats.count(one.report.get("tasks_accepted", one.tasks)),
-        formats.count(int(sum(used["tokens"] for used in one.used.values()))),
         one.reason or (one.stage if one.state == "taken" else ""), parts.moment(one.created_at)]
         for one in found]), note="The newest twenty.")
+
+
+def _hint(one: PackageJob) -> Markup:
+    """Show a hint, and who writes its package, with what models used."""
+    tokens = int(sum(used["tokens"] for used in one.used.values()))
+    if one.author is None and not tokens:
+        return tag("span", one.hint)
+    by = f"by {one.author.named}, " if one.author else ""
+    return join([tag("span", one.hint), tag("div", f"{by}{formats.count(tokens)} tokens", class_="note")])

@@ -95,7 +95,8 @@ def world(
                           vocab_size=128, symbols=toy.TEXT)
     (archive := directory.parent / "shop.zip").write_bytes(packed(shop().files))
     hone.add_package("shop", archive)
-    hone.make_package("harbour", "a harbour with cranes")
+    hone.put_judge("writer", "http://127.0.0.1:9/v1", "some-model")
+    hone.make_package("harbour", "a harbour with cranes", author={"endpoint": "writer"})
     return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
 
 

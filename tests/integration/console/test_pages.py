@@ -55,7 +55,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "routes", "/routes", ["hone/tasks", "success that is enough 0.7", "hone/auto", "New route"]
     yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81",
                                         "Feedback"]
-    yield "packages", "/packages", ["Make a package", "shop", "a harbour with cranes", "waiting"]
+    yield "packages", "/packages", ["Make a package", "shop", "a harbour with cranes", "by writer", "waiting"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "grader-trial", f"/graders/try?run={world.running.id}&group={world.group}&index=1", [
         "Try graders", "Grader B"]
