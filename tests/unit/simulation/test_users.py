@@ -98,6 +98,7 @@ async def test_requests_that_cannot_be_served_name_the_field() -> None:
     for user, params, field in (
             ("{", "", "user_json"), ("{}", "", "user_json.goal"),
             (json.dumps(ADA), '{"domain": "sales"}', "params_json.domain"),
+            (json.dumps(ADA), '{"words": "model", "opening": "model"}', "params_json.opening"),
             (json.dumps(ADA), '{"words": "sung"}', "params_json.words")):
         with pytest.raises(InvalidField) as wrong:
             await simulation.CreateUser(pb.CreateUserRequest(user_json=user, params_json=params), CALL)
