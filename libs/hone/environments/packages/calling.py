@@ -49,7 +49,9 @@ def _hone_call(tables, tool, arguments, step):
         result = globals()[tool](db, **arguments)
     except Rejected as rejected:
         return {"rejected": str(rejected)}
-    return {"tables": dict(db), "result": result}
+    left = {"tables": dict(db), "result": result}
+    _json.dumps(left, allow_nan=False)  # NaN equals nothing, and is no JSON
+    return left
 
 '''
 

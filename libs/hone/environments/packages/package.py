@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from hone.environments.cell_classes import ColumnClass
 from hone.environments.contract import expectation
-from hone.spec import strict_json
+from hone.spec import json_schema, strict_json
 from hone.spec.parameters import Strict
 
 Tables = dict[str, dict[str, dict[str, Any]]]
@@ -83,6 +83,12 @@ class ToolSpec(Strict):
         return {"type": "function", "function": {
             "name": self.name, "description": self.description,
             "parameters": {"type": "object", "properties": self.parameters, "required": self.required}}}
+
+    @property
+    def closed_parameters(self) -> str:
+        """The JSON Schema of the arguments of a call, which have no other names."""
+        return json.dumps({"type": "object", "properties": self.parameters, "required": self.required,
+                           "additionalProperties": False})
 
 
 class Edge(Strict):
@@ -157,23 +163,11 @@ class Package:
 
     def wrong_arguments(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return what is wrong with the arguments of a call; empty: nothing."""
-        from referencing.exceptions import Unresolvable  # see below
-        try:
-            error = next(self._validators[tool].iter_errors(arguments), None)
-        except Unresolvable as unknown:
-            return f"arguments: the tool's parameters refer to what the package does not hold: {unknown}"[:300]
-        if error is None:
-            return ""
-        return f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message[:300]}"
+        return json_schema.breach(self._schemas[tool], arguments)
 
     @cached_property
-    def _validators(self) -> dict[str, Any]:
-        from jsonschema import Draft202012Validator  # a tenth of a second, which only those who play packages spend
-        from referencing import Registry
-        nowhere: Registry[Any] = Registry()  # nothing is fetched that a schema refers to
-        return {tool.name: Draft202012Validator({
-            "type": "object", "properties": tool.parameters, "required": tool.required, "additionalProperties": False},
-            registry=nowhere) for tool in self.manifest.tools}
+    def _schemas(self) -> dict[str, str]:
+        return {tool.name: tool.closed_parameters for tool in self.manifest.tools}
 
     @cached_property
     def by_id(self) -> dict[str, PackageTask]:
@@ -196,9 +190,13 @@ def read(files: Mapping[str, bytes]) -> Package:
 def _checked(package: Package) -> Package:
     """Return a package whose parts fit each other. Raises WrongPackage."""
     names, tables = [tool.name for tool in package.manifest.tools], {one.name for one in package.manifest.tables}
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise WrongPackage(f"{MANIFEST}.tools.{place}.name", name, "a name that no other tool has")
+    for place, tool in enumerate(package.manifest.tools):
+        if tool.name in names[:place]:
+            raise WrongPackage(f"{MANIFEST}.tools.{place}.name", tool.name, "a name that no other tool has")
+        try:
+            json_schema.compiled(tool.closed_parameters)
+        except ValueError as error:
+            raise WrongPackage(f"{MANIFEST}.tools.{place}.parameters", tool.name, str(error)) from error
     for place, task in enumerate(package.tasks):
         at = f"{TASKS}.{place}"
         unknown = [use.tool for use in task.chain if use.tool not in names]

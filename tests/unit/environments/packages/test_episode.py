@@ -63,7 +63,7 @@ def test_wrong_calls_and_broken_tools_change_nothing_and_say_so() -> None:
     for call, message, valid in (
             (ToolCall("steal", {}), "error: no tool steal; there are find_order, cancel_order, broken", False),
             (ToolCall("cancel_order", {"order": "W1"}), "error: arguments: ", False),
-            (ToolCall("cancel_order", {"order_id": 7}), "error: order_id: 7 is not of type 'string'", False),
+            (ToolCall("cancel_order", {"order_id": 7}), 'error: order_id: 7 is not of type "string"', False),
             (ToolCall("cancel_order", {"order_id": "W9"}), "error: there is no such order", True),
             (ToolCall("broken", {}), "error: the tool failed: KeyError: 'nothing'", False)):
         taken = made.step(call.action())

@@ -2,12 +2,13 @@
 
 import json
 import socket
+from typing import Any
 
 import pytest
 
 from hone.environments.packages.calling import Called, PackageCall, called
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, WrongPackage, read
+from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, Manifest, WrongPackage, read
 from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
 from tests.unit.environments.packages.shop import MANIFEST as MANIFEST_OF_SHOP
@@ -56,15 +57,41 @@ def test_calls_change_tables_are_rejected_or_fail() -> None:
     assert TASK.initial == INITIAL, "calls work on tables of their own"
 
 
+@pytest.mark.parametrize(("schema", "why"), [
+    ({"type": "banana"}, "banana"), ({"pattern": "("}, "regex"), ({"pattern": "(?=a)b"}, "regex"),
+    ({"$ref": "#/$defs/none"}, "does not exist"),
+])
+def test_parameters_that_are_no_schema_are_refused(schema: dict[str, Any], why: str) -> None:
+    files = shop(manifest=_finding_by(schema)).files
+    with pytest.raises(WrongPackage, match=r"package.json.tools.0.parameters: found 'find_order'.*" + why):
+        read(files)
+
+
 def test_what_a_schema_refers_to_is_not_fetched() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         there = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
-        tool = MANIFEST_OF_SHOP.tools[0].model_copy(update={"parameters": {"email": {"$ref": there}}})
-        package = shop(manifest=MANIFEST_OF_SHOP.model_copy(update={"tools": [tool]}))
-        assert "refer to what the package does not hold" in package.wrong_arguments("find_order", {"email": "ada"})
+        with pytest.raises(WrongPackage, match="nothing is fetched"):
+            read(shop(manifest=_finding_by({"$ref": there})).files)
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_a_result_that_is_no_number_fails_the_call() -> None:
+    package = shop(source=shop().source.replace('return {"order_id": order_id, "status": "cancelled"}', 'return 1e999'))
+    found, = called(LocalRunner(), package, [PackageCall(INITIAL, "cancel_order", {"order_id": "W1"})])
+    assert "Out of range float" in (found.failed or "")
+    assert found.tables == INITIAL
+
+
+def test_a_pattern_cannot_search_for_ever() -> None:
+    package = shop(manifest=_finding_by({"type": "string", "pattern": "^(a+)+$"}))
+    assert "does not match" in package.wrong_arguments("find_order", {"email": "a" * 50_000 + "!"})
+
+
+def _finding_by(schema: dict[str, Any]) -> Manifest:
+    tool = MANIFEST_OF_SHOP.tools[0].model_copy(update={"parameters": {"email": schema}})
+    return MANIFEST_OF_SHOP.model_copy(update={"tools": [tool]})
 
 
 class Ending:
