@@ -127,7 +127,7 @@ class EvalSpec(Strict):
     """Evaluation on held-out tasks, which training never draws."""
 
     prompts: int = Field(
-        256, ge=1, le=65_536, description="Number of held-out tasks of a source; all of a dataset's, where these are "
+        256, ge=1, le=65_536, description="Number of held-out tasks of a source; all that it has, where these are "
         "fewer.")
     samples: int = Field(
         1, ge=1, le=1024, exclude_if=(1).__eq__, description="Sampled answers to each task, whose mean is its score "

@@ -167,18 +167,20 @@ class Tasks:
         return [replace(task, source=source.name) for task in drawn]
 
     def _drawn_held_out(self, source: Source, seed: int, count: int) -> list[Task]:
-        """Draw distinct tasks. Raises NoTasks if the environment has too few."""
+        """Draw distinct tasks, or all of an environment's that has fewer. Raises NoTasks if it has none."""
         found, place, task = dict[str, Task](), 0, source.spec.task
         self._watch.begin()
-        while place < _TRIES * count + _TRIES_MORE:
+        while place < _TRIES * (len(found) + 1) + _TRIES_MORE:  # the last of N tasks comes after about N ln N draws
             self._watch.look(f"simulation to draw held-out tasks: {len(found)} of {count} so far")
             for drawn in self._draw(source, "HELD_OUT", seed, place, min(_DRAWN, max(count, 16))):
                 found.setdefault(drawn.content_hash, drawn)
                 if len(found) == count:
                     return list(found.values())
                 place += 1
-        raise NoTasks(f"eval.prompts: found {count}, expected at most {len(found)}: {task.environment} with "
-                      f"{task.params} has no more tasks in split held_out")
+        if not found:
+            raise NoTasks(f"{task.environment} with {task.params} has no task in split held_out; expected an "
+                          "evaluation source, or eval: null")
+        return list(found.values())
 
     def _training_rows(self, source: Source) -> Places:
         """Return the places of a source's rows that train. Raises NoTasks, UnknownDataset, Interrupted."""
