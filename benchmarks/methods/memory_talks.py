@@ -40,7 +40,7 @@ def run(style: str, seed: int) -> Outcome:
 
 
 def _lived(style: str, seed: int, user: Life, recorded: Talk | None = None) -> Examined:
-    def speak(kind: Literal["reply", "write", "probe"], said: list[Message]) -> str:
+    def speak(kind: Literal["reply", "write", "probe", "evolve"], said: list[Message]) -> str:
         text = "\n".join(str(one["content"]) for one in said)
         if kind == "probe":
             return exact(text, str(said[-1]["content"]))
