@@ -96,9 +96,11 @@ class PackageEpisode:
             return f"error: the tool failed: {reason}", False, replace(state, failures=state.failures + 1)
         if made.rejected is not None:
             return f"error: {made.rejected}", True, state
-        if len(json.dumps(made.tables)) > MOST_STATE_BYTES:
+        text = json.dumps(made.tables)
+        if len(text) > MOST_STATE_BYTES:
             return "error: the state would be too large", False, replace(state, failures=state.failures + 1)
-        return json.dumps(made.result, ensure_ascii=False), True, replace(state, tables=made.tables)
+        same = text == json.dumps(state.tables)  # then sessions go on sharing the task's tables
+        return json.dumps(made.result, ensure_ascii=False), True, state if same else replace(state, tables=made.tables)
 
     def _made(self, tool: str, arguments: dict[str, Any]) -> Called:
         try:
