@@ -3,8 +3,10 @@
     python -m benchmarks.sessions [--sessions N] [--steps N] [--out FILE]
 
 On an embedded stack with one simulation process: for each kind of world, N sessions are started, each takes `--steps`
-steps in batches of 64 as rollout workers send them, and some are snapshotted and forked. The package's tools run in the
-sandbox, each call in a process of its own. Memory is the resident size of the simulation process.
+steps (10 at most) in batches of 64 as rollout workers send them, and some are snapshotted and forked. The package's
+tools run in the sandbox: calls that wait at the same time in one program, or as work of nobody each in one of its own.
+A turn of a dialogue alone is measured beside the answer of a toy model to one. Memory is the resident size of the
+simulation process.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 from benchmarks import stack_run
@@ -30,11 +33,12 @@ from hone.client import Client
 from hone.environments.packages.package import Package
 from hone.environments.synthesis.making import make_package
 from hone.environments.tools import ToolCall
+from hone.models import toy
 from hone.rpc.client import channel
 from hone.stack.embedded import Stack
 from hone.telemetry import logs
 
-BATCH, SAMPLED, MIB = 64, 64, 2**20
+BATCH, SAMPLED, TOKENS = 64, 64, 24
 ROWS = {"1 kB": 8, "16 kB": 300, "256 kB": 5000}
 """Rows of a database, by about the size of its state."""
 
@@ -78,18 +82,21 @@ class Sessions:
         self._stub, self._process = stub, process
 
     async def measured(self, world: World, count: int, steps: int) -> dict[str, float]:
-        """Return what `count` sessions cost: memory, and the time of starts and of steps."""
+        """Return what `count` sessions cost: memory after their steps, and the time of starts and of steps.
+
+        They stay open, so that what others have let go is not used again.
+        """
         before, began = self._process.memory_info().rss, time.perf_counter()
         starts = [await self._begun(world, min(BATCH, count - start)) for start in range(0, count, BATCH)]
         ids = list(chain.from_iterable(starts))
         started_s = time.perf_counter() - began
-        held, used, taken, began = self._process.memory_info().rss, self._cpu_s(), list[float](), time.perf_counter()
+        used, taken, began = self._cpu_s(), list[float](), time.perf_counter()
         for index in range(steps):
             for start in range(0, count, BATCH):
                 batch = ids[start:start + BATCH]
                 taken.append(await _ms(partial(self._step, batch, index, world)))
         stepped_s, used = time.perf_counter() - began, self._cpu_s() - used
-        await self._stub.Close(pb.CloseRequest(session_ids=ids))
+        held = self._process.memory_info().rss
         cut = statistics.quantiles(taken, n=100)
         return {"kib_a_session": (held - before) / count / 1024, "start_ms": 1000 * started_s / count,
                 "steps_a_second": count * steps / stepped_s, "cpu_ms_a_step": 1000 * used / count / steps,
@@ -103,6 +110,12 @@ class Sessions:
         with logs.about(tenant_id=world.tenant_id):
             answer = await self._stub.Reset(pb.ResetRequest(tasks=[world.task] * count))
         return [one.session_id for one in answer.sessions]
+
+    async def turns(self, world: World) -> dict[str, float]:
+        """Return the milliseconds of one step of one session at a time, of sessions that wait for nothing else."""
+        ids = await self._begun(world, SAMPLED)
+        taken = [await _ms(partial(self._step, [one], 0, world)) for one in ids]
+        return {"p50": statistics.median(taken), "p99": statistics.quantiles(taken, n=100)[98]}
 
     async def copies(self, task: trajectory_pb2.Task) -> dict[str, float]:
         """Return the size of a session's state, and the milliseconds of a snapshot and of a fork."""
@@ -139,12 +152,28 @@ async def measured(stack: Stack, count: int, steps: int, kinds: Mapping[str, Wor
         found = {name: await sessions.measured(world, count, steps) for name, world in kinds.items()}
         copies = {size: await sessions.copies(_task("sqlite", {}, {
             "prompt": "?", "answer": "1", "database": _script(rows)})) for size, rows in ROWS.items()}
-    return {"worlds": found, "copies": copies}
+        turn = await sessions.turns(kinds["dialogue"])
+    return {"worlds": found, "copies": copies, "turn_ms": turn}
 
 
 def _script(rows: int) -> str:
     values = ", ".join(f"({place}, 'a name of some length {place}')" for place in range(rows))
     return f"CREATE TABLE items (id INTEGER, name TEXT); INSERT INTO items VALUES {values};"
+
+
+def answers(client: Client, stack: Stack, scratch: Path) -> dict[str, float]:
+    """Return the milliseconds of one answer of the toy model at a time, of up to TOKENS tokens, over REST."""
+    client.upload_model("talker", toy.write(scratch / "talker", vocab_size=128, symbols=toy.TEXT))
+    kept = stack.record()
+    body = {"model": "talker", "messages": [{"role": "user", "content": "There is a point 1 to discuss."}],
+            "max_tokens": TOKENS}
+    with httpx.Client(base_url=kept.gateway_url, headers={"Authorization": f"Bearer {kept.api_key}"}) as http:
+        taken = list[float]()
+        for seed in range(-1, SAMPLED):
+            began = time.perf_counter()
+            http.post("/v1/chat/completions", json={**body, "seed": abs(seed)}, timeout=120).raise_for_status()
+            taken += [1000 * (time.perf_counter() - began)] * (seed >= 0)  # the first one loads the model
+    return {"p50": statistics.median(taken), "p99": statistics.quantiles(taken, n=100)[98]}
 
 
 def _added(client: Client, scratch: Path) -> Package:
@@ -166,6 +195,7 @@ def main() -> None:
     with stack_run.scratch() as scratch, stack_run.embedded(scratch / "state", {}, {}) as (stack, client):
         kinds = worlds(_added(client, scratch), client.account().tenant_id)
         found = asyncio.run(measured(stack, args.sessions, args.steps, kinds))
+        found["answer_ms"] = answers(client, stack, scratch)
     store(args.out, {**began, "sessions": args.sessions, "steps": args.steps, "batch": BATCH, **found})
 
 

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks import domain_scores
+from benchmarks.markdown import markdown
+
 Result = Mapping[str, Any]
 
 
@@ -201,12 +204,16 @@ def sessions(results: Sequence[Result]) -> str:
     """What sessions of each kind of world cost, and copies of a session by the size of its state."""
     [result] = results
     rows = [(name, f"{one['kib_a_session']:.0f}", f"{one['start_ms']:.2f}", f"{one['steps_a_second']:.0f}",
-             f"{one['batch_p50_ms']:.1f}", f"{one['batch_p99_ms']:.1f}") for name, one in result["worlds"].items()]
+             f"{one['cpu_ms_a_step']:.2f}", f"{one['batch_p50_ms']:.1f}", f"{one['batch_p99_ms']:.1f}")
+            for name, one in result["worlds"].items()]
     copies = [(f"{one['bytes']:,}", f"{one['snapshot_ms']:.2f}", f"{one['fork_ms']:.2f}")
               for one in result["copies"].values()]
-    head = ("world", "KiB a session", "start, ms", "steps a second", f"batch of {result['batch']}, p50 ms", "p99 ms")
+    head = ("world", "KiB a session", "start, ms", "steps a second", "processor ms a step",
+            f"batch of {result['batch']}, p50 ms", "p99 ms")
     return (f"{result['sessions']} sessions at once in one simulation process:\n\n" + markdown(head, rows)
-            + "\n\n" + markdown(("state of a database, bytes of JSON", "snapshot, p50 ms", "fork, p50 ms"), copies))
+            + "\n\n" + markdown(("state of a database, bytes of JSON", "snapshot, p50 ms", "fork, p50 ms"), copies)
+            + f"\n\nA dialogue's turn alone takes {_quantiles(result['turn_ms'])} ms (p50, p99), a toy model's answer "
+            f"of up to 24 tokens over REST {_quantiles(result['answer_ms'])} ms.")
 
 
 def memory(results: Sequence[Result]) -> str:
@@ -238,15 +245,6 @@ def recovery(results: Sequence[Result]) -> str:
     rows = ((kind, backend, str(found["count"]), f"{found['median_s']:.1f}", f"{found['longest_s']:.1f}")
             for result in results for backend, kinds in result["backends"].items() for kind, found in kinds.items())
     return markdown(head, rows)
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table. Raises ValueError when a row has another number of cells than the head."""
-    lines = [head, ["---"] * len(head), *rows]
-    for line in lines:
-        if len(line) != len(head):
-            raise ValueError(f"row {list(line)}: found {len(line)} cells, expected {len(head)}")
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def milliseconds(seconds: float) -> str:
@@ -374,6 +372,8 @@ TABLES: Mapping[str, Table] = {
     "environment_packages": Table(
         ("environment_packages",), "python -m benchmarks.environment_packages", environment_packages),
     "judged_run": Table(("judged_run",), "python -m benchmarks.through_services.judged_run", judged_run),
+    "domain_counts": Table(
+        ("domain_counts",), "python -m benchmarks.through_services.domain_counts", domain_scores.table),
     "sandbox": Table(("sandbox",), "python -m benchmarks.sandbox", sandbox),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
