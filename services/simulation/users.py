@@ -18,20 +18,21 @@ from services.simulation.sessions import Session
 
 Step = Callable[[Session, int, str], Awaitable[Transition]]
 """Takes the step of a session with an index, or returns its stored result."""
-_OWN = {"domain": "talk"}
 _MOST_TOKENS, _TEMPERATURE = 512, 0.7
 
 
 def task(request: simulation_pb2.CreateUserRequest) -> trajectory_pb2.Task:
     """Return the task of a session with the user that is asked for. Raises WrongParams and InvalidField."""
     params = json_object(request.params_json or "{}", "params_json")
-    if "domain" in params:
-        raise InvalidField("params_json.domain", params["domain"], "none: the user is the one of user_json")
     if params.get("opening", "scripted") != "scripted":
         raise InvalidField("params_json.opening", params["opening"], "scripted: nobody is asked before the first text")
+    drawn = not request.user_json and "domain" in params
+    if "domain" in params and (not drawn or params["domain"] == "talk"):
+        raise InvalidField("params_json.domain", params["domain"], "none with a user_json, or orders or sales without")
+    item = None if drawn else json_object(request.user_json, "user_json")
     return trajectory_pb2.Task(
-        environment="dialogue", params_json=json.dumps({**params, **_OWN}), seed=request.seed,
-        item_json=json.dumps(json_object(request.user_json, "user_json")))
+        environment="dialogue", params_json=json.dumps({"domain": "talk", **params}), seed=request.seed,
+        item_json="" if item is None else json.dumps(item))
 
 
 def words(seen: Observation) -> str:

@@ -66,6 +66,20 @@ async def test_a_scripted_user_answers_what_it_is_asked_and_leaves_when_it_has_w
         await said(simulation, session, last.next_index, "Anything else?")
 
 
+@pytest.mark.parametrize(("domain", "asks"), [("sales", "What matters most to you?"), ("orders", "Your name?")])
+async def test_users_of_a_domain_are_drawn_by_their_seed(domain: str, asks: str) -> None:
+    simulation = service()
+
+    async def heard(seed: int) -> list[str]:
+        drawn = await simulation.CreateUser(
+            pb.CreateUserRequest(params_json=json.dumps({"domain": domain}), seed=seed), CALL)
+        return [drawn.words, (await said(simulation, drawn.session.session_id, 0, asks)).words]
+
+    talks = [await heard(seed) for seed in range(8)]
+    assert talks == [await heard(seed) for seed in range(8)]
+    assert len({*map(tuple, talks)}) > 1
+
+
 async def test_a_models_words_are_checked_and_asked_for_again_and_a_repeated_call_asks_nobody() -> None:
     judges = Judges("My order is W9999.", "It is W1234.")
     simulation = service(judges)
