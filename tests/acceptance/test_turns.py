@@ -346,6 +346,8 @@ def check_remembered(scene: Scene, run: Run) -> None:
     series = scene.client.metrics(run.id).series
     rates = [dict(series[f"eval/sampled/{name}"])[2] for name in ("accuracy", "write", "read", "utilization")]
     assert sum(rates) == pytest.approx(1.0)
+    [whole] = [one.whole for one in scene.client.memory(run.id).sources if one.whole]
+    assert [one.value for one in (whole.accuracy, whole.write, whole.read, whole.utilization)] == pytest.approx(rates)
 
 
 def check_mapped(scene: Scene, run: Run) -> None:

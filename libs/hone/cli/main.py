@@ -20,6 +20,7 @@ from hone.cli import (
     inputs,
     judges,
     knowledge,
+    memory,
     packages,
     plan,
     quotas,
@@ -48,6 +49,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Reinforcement learni
 for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+runs.app.command()(memory.memory)
 app.add_typer(runs.app, name="runs", rich_help_panel="Training")
 app.add_typer(inputs.models, name="models", rich_help_panel="Training")
 app.add_typer(inputs.data, name="data", rich_help_panel="Training")

@@ -2,6 +2,7 @@
 
 from hone.client.curation import Curation, SavedManifest
 from hone.client.matrix import Matrix
+from hone.client.memory import MemoryReport
 from hone.client.noise import NoiseReport
 from hone.client.requests import Requests
 from hone.client.transport import rest_path
@@ -18,6 +19,10 @@ class Findings(Requests):
         """Return what noise did to the held-out answers after a step; without one: of the newest evaluation with noise.
         """
         return self._get(NoiseReport, rest_path("runs", run_id, "noise"), step=step)
+
+    def memory(self, run_id: str, step: int | None = None, series: str = "sampled") -> MemoryReport:
+        """Return what a policy remembers by the held-out lives after a step; without one: of the newest evaluation."""
+        return self._get(MemoryReport, rest_path("runs", run_id, "memory"), step=step, series=series)
 
     def curation(
         self, run_id: str, first_step: int = 0, last_step: int = 2**31 - 1, groups: int = 64, success: float = 1.0,

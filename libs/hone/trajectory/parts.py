@@ -116,6 +116,16 @@ def texts(part: bytes) -> dict[tuple[int, int], SampleText]:
             for row in rows}
 
 
+def items(part: bytes) -> dict[tuple[int, int], dict[str, Any]]:
+    """Return the item of each trajectory of a part by (group id, index). No calls are read.
+
+    Raises pyarrow.ArrowInvalid when `part` is not a Parquet file.
+    """
+    rows = pq.ParquetFile(pa.BufferReader(part)).read(
+        columns=["group_id", "index", "item"], use_threads=False).to_pylist()
+    return {(row["group_id"], row["index"]): json.loads(row["item"]) for row in rows}
+
+
 def notes(part: bytes) -> dict[tuple[int, int], list[dict[str, Any]]]:
     """Return the notes of each trajectory's calls, in order, by (group id, index). Columns of tokens are not read.
 

@@ -12,7 +12,7 @@ from services.console.widgets import forms, parts, questions
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 
 PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions": "/versions", "Events": "/events",
-         "Spec": "/spec", "Matrix": "/matrix", "Noise": "/noise", "Curation": "/curation"}
+         "Spec": "/spec", "Matrix": "/matrix", "Noise": "/noise", "Memory": "/memory", "Curation": "/curation"}
 """Title -> end of the path."""
 
 
@@ -58,7 +58,7 @@ class RunHeader:
             ui.button(text, on_click=action, color=None).props("outline no-caps").classes("plain"), "run")
 
     def _add_keys(self) -> None:
-        for key, (name, end) in zip("123456789", PAGES.items(), strict=True):
+        for key, (name, end) in zip("1234567890", PAGES.items(), strict=True):
             self._view.shortcuts.add(key, f"This run: {name}", partial(ui.navigate.to, f"/runs/{self._run_id}{end}"))
 
     async def _set_desired(self, call: Callable[[str], Run]) -> None:

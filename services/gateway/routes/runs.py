@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone.client.matrix import Matrix
+from hone.client.memory import MemoryReport
 from hone.client.noise import NoiseReport
 from hone.client.preflight import PreflightReport
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
@@ -15,7 +16,7 @@ from hone.resolution import read
 from hone.spec.files import as_json
 from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
-from services.gateway import matrices, noise_reports
+from services.gateway import matrices, memory_reports, noise_reports
 from services.gateway.admission import graders, packages, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
@@ -63,6 +64,8 @@ Samples = Annotated[int, Query(
     ge=2, le=64, multiple_of=2, description="Of a deep dry run: samples of the base, two of each task.")]
 DeadlineS = Annotated[float, Query(
     ge=5, le=900, description="Of a deep dry run: seconds within which the samples are made.")]
+
+HeldOut = Annotated[Literal["sampled", "greedy"], Query(description="The held-out answers that are scored.")]
 
 
 class DesiredState(BaseModel):
@@ -200,11 +203,29 @@ async def noise(
     return await run_in_threadpool(noise_reports.make, objects, run_id, spec, found, components)
 
 
+@router.get("/{run_id}/memory")
+async def memory(
+    run_id: Id, caller: Caller, objects: Store,
+    step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest "
+                                      "one.")] = None,
+    series: HeldOut = "sampled",
+) -> MemoryReport:
+    """Return what a policy remembers of changing users, and why its answers fail, by source and period.
+
+    Intervals are of 95 %, over lives.
+    """
+    async with caller.transaction() as transaction:
+        spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
+        names = [one.name for one in memory_reports.asked(spec)]
+        found = await transaction.all("trajectories.of_memory", run_id=run_id, step=step, series=series, sources=names,
+                                      limit=memory_reports.MOST_SAMPLES + 1) if names else []
+    return await run_in_threadpool(memory_reports.make, objects, run_id, spec, series, found)
+
+
 @router.get("/{run_id}/matrix")
 async def matrix(
     run_id: Id, caller: Caller,
-    series: Annotated[Literal["sampled", "greedy"], Query(description="The held-out answers that are scored.")] =
-    "sampled",
+    series: HeldOut = "sampled",
 ) -> Matrix:
     """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer.
 

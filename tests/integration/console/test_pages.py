@@ -42,6 +42,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
                                                             "(earlier turns left out)", "not valid"]
     yield "regrades", f"{run}/regrades", ["Grade again", "Most groups"]
     yield "noise", f"{run}/noise", ["No noise", "eval.noise"]
+    yield "memory", f"{run}/memory", ["No memory asked", "changing_user", "Greedy answers"]
     yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
     yield "curation", f"{run}/curation", ["Tasks of the newest groups", "Trajectories", "selected"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]

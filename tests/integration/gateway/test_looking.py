@@ -8,13 +8,17 @@ from psycopg import Connection
 
 from hone.client import Client, every
 from hone.client import errors as client_errors
+from hone.client.resources import Run
 from hone.models import toy
 from hone.store import manifests
+from hone.store.objects import Objects
+from hone.trajectory import parts
 from hone.trajectory.plan import GroupPlan, StepPlan
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import SAMPLES, Seeded
 from tests.servers.postgres import TestDatabase
+from tests.unit.gateway import test_memory_reports as lives
 
 
 def test_runs_like_another_differ_in_seed_and_name_alone(hone: Client, other: Client, base: str) -> None:
@@ -32,6 +36,47 @@ def test_the_newest_events(hone: Client, seeded: Seeded) -> None:
     newest = hone.events(seeded.run.id, limit=2, newest=True)
     assert [event.message for event in newest.data] == messages[-2:]
     assert newest.next is None
+
+
+def test_what_is_remembered_is_of_the_newest_evaluation_of_that_source_and_series(
+    hone: Client, other: Client, base: str, seeded: Seeded, gateway: Gateway, postgres: TestDatabase,
+) -> None:
+    made = hone.create_run({"name": "who", "model": {"base": base}, "steps": 2, "task": lives.LIFE})
+    run = made.id
+    with Connection.connect(postgres.owner_url) as connection:
+        for place, (step, series, state) in enumerate([
+                (0, "sampled", "used"), (1, "sampled", "used"), (2, "sampled", "requested"), (1, "greedy", "used")]):
+            _live(connection, gateway.objects, made, place, step, series, state)
+    [newest] = hone.memory(run).sources
+    [first] = hone.memory(run, step=0).sources
+    assert newest.whole is not None
+    assert (newest.memory, newest.masked, newest.cut, len(newest.periods)) == ("awi", 1, 0, 2)
+    assert (newest.whole.accuracy.value, newest.whole.failures["write"]) == (0.75, 1)
+    assert (first.cut, len(first.periods)) == (1, 1)
+    assert (hone.memory(run).step, hone.memory(run, series="greedy").step) == (1, 1)
+    assert (hone.memory(run, step=7).step, hone.memory(seeded.run.id).sources) == (None, [])
+    with pytest.raises(client_errors.Refused, match="series"):
+        hone.memory(run, series="loud")
+    with pytest.raises(client_errors.NotFound):
+        other.memory(run)
+
+
+def _live(
+    connection: Connection, store: Objects, run: Run, place: int, step: int, series: str, state: str,
+) -> None:
+    """Write an evaluation of one held-out life with a masked sample, and one of as many periods as the step is and one.
+    """
+    row = connection.execute(
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, series, state, task_hash, \"order\","
+        " model_id, deadline) SELECT tenant_id, id, 'eval', %s, %s, %s, %s, 'life', '{}', %s, now() FROM"
+        " runs WHERE id = %s RETURNING id", [place, step, series, state, run.model_id, run.id]).fetchone()
+    assert row is not None
+    part = f"runs/{run.id}/{row[0]}"
+    store.put(part, parts.encode([lives.sample(row[0], *lives.LIVED[:1 + step])]))
+    connection.execute(
+        "INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens, completion_tokens,"
+        " finish_reason, status, score, preview) SELECT %s, place, tenant_id, id, %s, 0, 1, 1, 'stop', 'ok', score, ''"
+        " FROM runs, (VALUES (0, 0.5), (1, NULL)) AS made (place, score) WHERE id = %s", [row[0], part, run.id])
 
 
 def test_what_a_run_gathered_is_listed_and_paged_in_the_order_in_which_it_came(

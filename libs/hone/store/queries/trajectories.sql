@@ -120,3 +120,14 @@ WHERE g.run_id = %(run_id)s AND g.purpose = 'eval' AND (g.series = 'sampled' OR 
     %(step)s, (SELECT max(n.step) FROM groups n
                WHERE n.run_id = %(run_id)s AND n.purpose = 'eval' AND n.series LIKE 'noise/%%' AND n.state = 'used'))
 ORDER BY t.group_id, t.index LIMIT %(limit)s
+
+-- name: of_memory
+-- The clean answers of one evaluation to some sources of held-out tasks; without a step of the newest one that has any.
+SELECT t.group_id, t.index, g.step, g.source, g.task_hash, t.score, t.part
+FROM groups g JOIN trajectories t ON t.group_id = g.id
+WHERE g.run_id = %(run_id)s AND g.purpose = 'eval' AND g.series = %(series)s AND g.source = ANY (%(sources)s::text[])
+  AND g.step = coalesce(
+    %(step)s, (SELECT max(n.step) FROM groups n
+               WHERE n.run_id = %(run_id)s AND n.purpose = 'eval' AND n.series = %(series)s
+                 AND n.source = ANY (%(sources)s::text[]) AND n.state = 'used'))
+ORDER BY t.group_id, t.index LIMIT %(limit)s
