@@ -225,7 +225,7 @@ CALLS = [json.dumps({"tool": tool, "arguments": arguments}) for tool, arguments 
 def test_tools_of_mcp_servers_are_called_over_pipes_and_http(
     children: Children, interpreters: Mapping[str, str],
 ) -> None:
-    """In an interpreter with the package `mcp`, as a simulation service with the extra has it."""
+    """In an interpreter with the oldest `mcp` that is played."""
     [port], python, server = ports.pick(1), interpreters["current"], str(foreign_packages.MODULES / "mcp_calculator.py")
     children.start("mcp", [python, server, str(port)], env=foreign_packages.variables())
     children.wait("mcp", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)

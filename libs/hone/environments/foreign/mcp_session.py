@@ -10,8 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from hone.environments.contract import EpisodeFailed, EpisodeLost, Message, WrongParams
@@ -22,6 +21,8 @@ from hone.environments.tools import ToolCall, tool_call
 _CONNECT_S, _LEAVE_S = 20.0, 5.0
 _MOST_PAGES = 50
 _CLOSED, _LATE = -32000, -32001  # codes of mcp_types.jsonrpc: the connection is closed; no answer in time
+_GONE = (_CLOSED, -32600, -32603)  # also a session that a new server does not know, and a proxy before none
+_STARTING = Lock()
 Result = TypeVar("Result")
 
 
@@ -39,8 +40,8 @@ class McpWorld:
 
     def reset(self) -> Heard:
         place = self._find()
-        if find_spec("mcp") is None:
-            raise WrongParams("environment", "mcp", "a simulation service with the package mcp (hone-rl[mcp])")
+        if not hasattr(import_module("mcp"), "Client"):
+            raise WrongParams("environment", "mcp", "a simulation service with the package mcp from 2 on")
         self._session = _Session(self._name, place)
         offered = self._session.opened()
         lacking = [name for name in self._wanted if name not in offered]
@@ -99,7 +100,7 @@ class _Session:
         except import_module("mcp").MCPError as error:
             if error.code == _LATE:
                 raise EpisodeFailed(late) from error
-            if error.code == _CLOSED:
+            if error.code in _GONE:
                 raise EpisodeLost(f"the MCP server {self._name} has gone: {error}") from error
             return _said(f"error: {error}", valid=False)
         except Exception as error:
@@ -135,8 +136,8 @@ def _client(place: Place) -> Any:
     else:
         headers = {"Authorization": place.authorization} if place.authorization else {}
         package2 = import_module("httpx2")
-        http = package2.AsyncClient(headers=headers, trust_env=False,  # a session may be silent between calls
-                                    timeout=package2.Timeout(place.timeout_s, read=None))
+        http = package2.AsyncClient(headers=headers, trust_env=False, verify=_trusted(),
+                                    timeout=package2.Timeout(place.timeout_s, read=None))  # it may be silent
         transport = import_module("mcp.client.streamable_http").streamable_http_client(place.url, http_client=http)
     return package.Client(transport, read_timeout_seconds=place.timeout_s, cache=None)
 
@@ -191,11 +192,22 @@ async def _event() -> asyncio.Event:
     return asyncio.Event()
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
+    with _STARTING:  # a group's sessions begin at once, each in a thread
+        return _started()
+
+
+@cache
+def _started() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="mcp", daemon=True).start()
     return loop
+
+
+@cache
+def _trusted() -> Any:
+    """Return whom clients trust: reading that takes longer than a call, and each session has a client."""
+    return import_module("httpx2").create_ssl_context(trust_env=False)
 
 
 def _waited(work: Coroutine[Any, Any, Result], longest_s: float) -> Result:
