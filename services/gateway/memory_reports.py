@@ -17,7 +17,7 @@ from hone.store.database import Row
 from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory import parts
 
-MOST_SAMPLES = 5_000
+MOST_SAMPLES = 2_000
 """Samples of an evaluation that are read."""
 _ENVIRONMENT, _HARNESS = "changing_user", "remembering"
 

@@ -50,7 +50,7 @@ def page(run_id: str, found: MemoryReport) -> Markup:
 
 def _section(source: MemorySource, step: int | None) -> Markup:
     note = (f"Held-out lives after step {step}. Shares of the questions that are asked after each period: answered "
-            "right, or failed because a value was never written, was lost later, or was known and not used. 95 % "
+            "right, or failed because a value was not written, was lost later, or was known and not used. 95 % "
             "intervals are over lives. The memory score is 0 at chance and 1 at the upper bound.")
     if source.whole is None:
         nothing = parts.empty("No answers", "No sample of this source has a score and reached a question.")
@@ -62,7 +62,7 @@ def _section(source: MemorySource, step: int | None) -> Markup:
 def _table(rows: Sequence[MemoryRow], named: str) -> Markup:
     head = [tag("th", one, scope="col", class_="number") for one in _COLUMNS]
     body = [tag("tr", _name(row), *(
-        tag("td", _figure(cell), class_="number", data_label=column)
+        tag("td", _figure(cell), class_="number slim", data_label=column)
         for column, cell in zip(_COLUMNS, _cells(row), strict=True))) for row in rows]
     caption = f"Figures by period: {named}"
     table = tag("table", tag("caption", caption, class_="unseen"),
@@ -100,7 +100,7 @@ def _counts(source: MemorySource) -> Markup:
     if source.cut:
         shown.append(parts.figure("Cut", str(source.cut), "samples that ended before their last period", "warn"))
     if row and row.json_errors:
-        shown.append(parts.figure("Unreadable", str(row.json_errors), "answers; a random option counts"))
+        shown.append(parts.figure("Unreadable", str(row.json_errors), "answers; a random option or not known counts"))
     return parts.figures(*shown) if shown else Markup("")
 
 
