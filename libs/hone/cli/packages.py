@@ -62,18 +62,19 @@ def make(
 ) -> None:
     """Have a package made from a hint, with tools that passed tests and tasks that were proven, and wait for it."""
     with connection.client() as client:
-        job = client.make_package(name, hint, seed, tasks, _asked(author), _asked(trial), within_s)
-        job = _ended(client, job)
+        job = client.make_package(name, hint, seed, tasks, asked(author), asked(trial), within_s)
+        job = ended(client, job)
     one(job, json)
     if job.state != "done":
         raise typer.Exit(1)
 
 
-def _asked(name: str | None) -> dict[str, str] | None:
+def asked(name: str | None) -> dict[str, str] | None:
+    """Return who is asked under a name, as REST has it."""
     return None if name is None else {"endpoint": name}
 
 
-def _ended(client: Client, job: PackageJob) -> PackageJob:
+def ended(client: Client, job: PackageJob) -> PackageJob:
     """Return a job that has ended. While it works, say how far it is."""
     note(f"job {job.id}")
     said = ""

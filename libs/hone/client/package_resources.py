@@ -39,20 +39,22 @@ class EnvironmentPackage(Resource):
 
 
 class PackageJob(Resource):
-    """A package that is made from a hint. `reason` says why it failed, or is not done yet; `report` what was tried.
+    """A package, or tasks of the desk, made from a hint. `reason` says why it failed, or is not done yet.
 
-    `digest` names what was made, the newest version of `name` at that time. `progress` has the phase of a making by a
-    model (schema, data, tools, tests, graph, tasks, trials), and how many of its parts are done. `used` has the
-    answers, tokens and cost of each model that was asked.
+    `report` says what was tried. `digest` names what was made: of a package the newest version of `name` at that time.
+    `progress` has the phase of a making by a model (schema, data, tools, tests, graph, tasks, trials), and how many of
+    its parts are done. `used` has the answers, tokens and cost of each model that was asked.
     """
 
     id: str
+    environment: Literal["package", "desk"] = "package"
     name: str
     hint: str
     seed: int
     tasks: int
     author: AuthorSpec | None = None
     trial: TrialSpec | None = None
+    validator: AuthorSpec | None = None
     within_s: int
     state: Literal["waiting", "taken", "done", "failed", "cancelled"]
     reason: str | None

@@ -45,6 +45,23 @@ class Packages(Requests):
             "name": name, "hint": hint, "seed": seed, "tasks": tasks, "author": author, "trial": trial,
             "within_s": within_s})
 
+    def make_desk_tasks(
+        self, name: str, hint: str, author: Mapping[str, Any], validator: Mapping[str, Any] | None = None,
+        seed: int = 0, tasks: int = 8, within_s: int = 3600,
+    ) -> PackageJob:
+        """Have a model write tasks of the desk from a hint; `desk_rows` returns them. Raises Refused, and Conflict.
+
+        `author` and `validator`: {"endpoint": NAME} or {"model": NAME}; without a validator the author is asked.
+        """
+        return self._send(PackageJob, "POST", "/v1/package-jobs", json={
+            "environment": "desk", "name": name, "hint": hint, "seed": seed, "tasks": tasks, "author": author,
+            "validator": validator, "within_s": within_s})
+
+    def desk_rows(self, job_id: str) -> list[dict[str, Any]]:
+        """Return the tasks of the desk that a job made, as rows of a dataset. Raises NotFound where there are none."""
+        found = self._transport.request("GET", rest_path("package-jobs", job_id, "rows")).json()
+        return list(found)
+
     def cancel_package_job(self, job_id: str) -> PackageJob:
         """End a job that has not ended. Returns it."""
         return self._send(PackageJob, "POST", rest_path("package-jobs", job_id, "cancel"))

@@ -69,6 +69,7 @@ NEEDS: Mapping[str, Need] = {
     "POST /v1/package-jobs": "run",
     "GET /v1/package-jobs/{job_id}": "read",
     "POST /v1/package-jobs/{job_id}/cancel": "run",
+    "GET /v1/package-jobs/{job_id}/rows": "read",
     "GET /v1/packages": "read",
     "GET /v1/packages/{name}": "read",
     "PUT /v1/packages/{name}": "run",

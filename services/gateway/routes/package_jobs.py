@@ -1,4 +1,6 @@
-"""/v1/package-jobs: packages that are made from hints, beside other work."""
+"""/v1/package-jobs: packages and tasks of the desk that are made from hints, beside other work."""
+
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from psycopg.types.json import Jsonb
@@ -19,21 +21,27 @@ router = APIRouter(prefix="/v1/package-jobs", tags=["package-jobs"])
 
 MOST_OPEN = 8
 """Jobs of a tenant that have not ended."""
+MOST_DESK_TASKS = 64
+"""Of one job: a task is up to 200 kB."""
 
 
 class WantedPackage(BaseModel):
-    """A package to be made."""
+    """A package to be made, or tasks of the desk."""
 
     model_config = ConfigDict(extra="forbid")
 
+    environment: Literal["package", "desk"] = Field("package", description="desk: tasks of the desk, as rows for a "
+                                                    "dataset, by an author; no trial.")
     name: str = Field(pattern=PACKAGE_NAME, description="What the package is called; it becomes the name's newest "
-                      "version.")
+                      "version. Of tasks of the desk: what they are called.")
     hint: str = Field(min_length=1, max_length=2000, description="What the world is about, for instance a library.")
     seed: int = Field(0, ge=0, lt=2**31, description="Equal hints and seeds give equal packages.")
     tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted.")
     author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded generator.")
     trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
                                     "them: only tasks where that makes a difference are kept; null: none.")
+    validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads what passed the "
+                                         "gates; null: the author.")
     within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
@@ -50,20 +58,38 @@ async def make(wanted: WantedPackage, caller: Caller) -> PackageJob:
             raise Conflict(f"{MOST_OPEN} packages are being made, and no more may be.")
         caller.about(made)
         await transaction.run("package_jobs.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id, **{
-            **wanted.model_dump(), "author": _json(wanted.author), "trial": _json(wanted.trial)})
+            **wanted.model_dump(), **{at: _json(asked) for at, asked in _asked(wanted)}})
     return await one(made, caller)
 
 
 async def _problems(transaction: AsyncTransaction, wanted: WantedPackage) -> list[Problem]:
     """Return why the models cannot be asked that a package needs."""
-    found = list[Problem]()
-    for at, asked in (("author", wanted.author), ("trial", wanted.trial)):
+    found = _unfit(wanted)
+    for at, asked in _asked(wanted):
         if asked is not None:
             kind = "endpoint" if asked.model is None else "model"
             wrong = await judges.problem(transaction, f"{at}.{kind}", asked.named, "chat")
             if wrong is None and kind == "model" and await transaction.one("judges.known", name=asked.named):
                 wrong = Problem(f"{at}.model", f"{asked.named}, which is a judge", "a model, or this name as endpoint")
             found += [wrong] if wrong else []
+    return found
+
+
+def _asked(wanted: WantedPackage) -> list[tuple[str, AuthorSpec | None]]:
+    """Return the models of a job by their field."""
+    return [("author", wanted.author), ("trial", wanted.trial), ("validator", wanted.validator)]
+
+
+def _unfit(wanted: WantedPackage) -> list[Problem]:
+    """Return which models are there that the environment has no use for, or are not there."""
+    unused = "validator" if wanted.environment == "package" else "trial"
+    found = [Problem(at, asked.named, f"none beside environment: {wanted.environment}")
+             for at, asked in _asked(wanted) if at == unused and asked is not None]
+    if wanted.environment == "desk" and wanted.author is None:
+        found.append(Problem("author", "nothing", "a model that writes the tasks; without one there is "
+                             "`python -m hone.environments.desk make`"))
+    if wanted.environment == "desk" and wanted.tasks > MOST_DESK_TASKS:
+        found.append(Problem("tasks", str(wanted.tasks), f"at most {MOST_DESK_TASKS} tasks of the desk"))
     return found
 
 
@@ -87,6 +113,18 @@ async def one(job_id: Id, caller: Caller) -> PackageJob:
     if row is None:
         raise NotFound(f"There is no package job {job_id!r}.")
     return _job(row)
+
+
+@router.get("/{job_id}/rows")
+async def rows(job_id: Id, caller: Caller) -> list[dict[str, Any]]:
+    """Return the tasks of the desk that a job made, as rows of a dataset for `environment: desk`."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("package_jobs.rows", tenant_id=caller.tenant_id, id=job_id)
+    if row is None:
+        raise NotFound(f"There is no package job {job_id!r}.")
+    if row["rows"] is None:
+        raise NotFound(f"The package job {job_id!r} has made no rows.")
+    return list(row["rows"])
 
 
 @router.post("/{job_id}/cancel")

@@ -1,8 +1,8 @@
-"""Makes packages from hints: takes jobs, has each made by the seeded generator or by a model, and proves the result."""
+"""Makes packages and tasks of the desk from hints: takes jobs, has the generator or a model work, and proves it."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -10,6 +10,8 @@ from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
 from hone.environments.contract import EpisodeLost
+from hone.environments.contract import Row as DatasetRow
+from hone.environments.hashing import digest
 from hone.environments.packages import archive
 from hone.environments.packages.calling import ToolsLost
 from hone.environments.packages.facts import facts
@@ -100,6 +102,9 @@ class PackageJobs:
         """Make, prove and keep a package. Raises NoWorld, PastDeadline, and what is tried again."""
         if job["attempts"] > _MOST_TAKEN:
             raise NoWorld(f"it was begun {_MOST_TAKEN} times, and each time its process went away")
+        if job["environment"] == "desk":
+            await self._keep_rows(job, work, await work.desk_tasks())
+            return
         found, report = await (generated(job) if work.author is None else work.made())
         await self._prove(found)
         found, report = await work.tried(found, report)
@@ -127,11 +132,16 @@ class PackageJobs:
         content = await asyncio.to_thread(archive.packed, found.files)
         async with self._database.transaction() as transaction:
             ended = await transaction.one("package_jobs.done", id=job["id"], attempts=job["attempts"],
-                                          digest=found.digest, report=Jsonb(report),
+                                          digest=found.digest, report=Jsonb(report), rows=None,
                                           progress=Jsonb(work.progress))
             if ended is not None:
                 await transaction.one("packages.put", tenant_id=job["tenant_id"], name=job["name"],
                                       digest=found.digest, facts=Jsonb(facts(found)), content=content)
+
+    async def _keep_rows(self, job: Row, work: MakingWork, rows: Sequence[DatasetRow]) -> None:
+        """Store tasks of the desk, unless their job was cancelled meanwhile."""
+        await self._database.run("package_jobs.done", id=job["id"], attempts=job["attempts"], digest=digest(rows),
+                                 report=Jsonb(work.report), progress=Jsonb(work.progress), rows=Jsonb(rows))
 
     async def _later(self, job: Row, work: MakingWork, reason: str) -> None:
         if job["attempts"] >= _MOST_ATTEMPTS:

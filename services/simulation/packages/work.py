@@ -1,13 +1,15 @@
-"""One job that makes a package with a model: a thread of its own asks it, tries the tools, and ends with the job."""
+"""One job that has a model write something: a thread of its own asks it, tries what it says, and ends with the job."""
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from hone.environments.contract import Row as DatasetRow
+from hone.environments.desk.authored import AuthoredTasks
 from hone.environments.packages.package import Package
 from hone.environments.synthesis.authored import AuthoredPackage
 from hone.environments.synthesis.hints import NoWorld
@@ -23,6 +25,7 @@ from services.simulation.packages.trials import TrialPlay
 from services.simulation.packages.workshop import Workshop, turn_of
 
 _SHOWN = 20
+Result = TypeVar("Result")
 
 
 class PastDeadline(Exception):
@@ -37,6 +40,9 @@ class MakingWork:
         self.author = AuthorSpec.model_validate(job["author"]) if job["author"] else None
         turn = turn_of(job["id"], job["tenant_id"], job["key_id"])
         self._workshop = Workshop(judges, shelf, self.author, turn) if self.author else None
+        validator = AuthorSpec.model_validate(job["validator"]) if job["validator"] else None
+        self._reader = Workshop(judges, shelf, validator, turn) if validator else self._workshop
+        self._desk: AuthoredTasks | None = None
         trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
         self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None
         self._trials = dict[str, Any]()
@@ -54,17 +60,31 @@ class MakingWork:
         if self._workshop is None or self.author is None:
             return trials
         return {"author": {"name": self.author.named, "models": sorted(self._workshop.models),
-                           "asked": self._workshop.asked}, **self._trail.as_json(), **trials}
+                           "asked": self._workshop.asked}, **self._trail.as_json(), **trials,
+                **(self._desk.as_json() if self._desk else {})}
 
     async def made(self) -> tuple[Package, dict[str, Any]]:
         """Return the package that the model writes, and the report. Raises PastDeadline, and what its thread raises."""
+        found = await self._written(self._author_all)
+        return found.package, {**found.report.as_json(), **self.report}
+
+    async def desk_tasks(self) -> list[DatasetRow]:
+        """Return the tasks of the desk that the model writes. Raises PastDeadline, and what its thread raises."""
         assert self._workshop is not None
+        assert self._reader is not None
+        self._desk = AuthoredTasks(self._workshop, self._reader, self._job["seed"], self._trail)
+        self._trail.at("tasks", 0, self._job["tasks"])
+        return await self._written(partial(self._desk.made, self._job["hint"], self._job["tasks"]))
+
+    async def _written(self, work: Callable[[], Result]) -> Result:
+        """Return what a thread makes while there is time. No question of it outlives the job."""
         try:
             async with self._in_time():
-                found = await self._in_thread()
+                return await self._in_thread(work)
         finally:
-            self._workshop.stop()
-        return found.package, {**found.report.as_json(), **self.report}
+            for one in (self._workshop, self._reader):
+                if one is not None:
+                    one.stop()
 
     async def tried(self, found: Package, report: dict[str, Any]) -> tuple[Package, dict[str, Any]]:
         """Return a package with the tasks that tell policies apart, if some are to try it, and the report with figures.
@@ -94,14 +114,14 @@ class MakingWork:
             raise PastDeadline(f"its {self._job['within_s']} s are over: {self._trail.phase}, {self._trail.done} of "
                                f"{self._trail.of}") from late
 
-    async def _in_thread(self) -> Made:
+    async def _in_thread(self, make: Callable[[], Result]) -> Result:
         """Return what a thread makes, which ends with this. It is no thread of the pool, as it waits for minutes."""
         loop, ended = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
         context = contextvars.copy_context()
 
         def work() -> None:
             try:
-                found: Any = partial(ended.set_result, context.run(self._author_all))
+                found: Any = partial(ended.set_result, context.run(make))
             except BaseException as error:  # whatever it is, who waits for the thread has it
                 found = partial(ended.set_exception, error)
             loop.call_soon_threadsafe(lambda: ended.done() or found())

@@ -1,15 +1,16 @@
-"""The desk as an environment: tasks drawn by seed, or rows that name a family and a seed."""
+"""The desk as an environment: tasks drawn by seed, or rows that name a family and a seed, or hold a whole task."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
 from hone.environments.desk.episode import DeskEpisode, opening
 from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.scenery import Variant
 from hone.environments.desk.task import DeskTask
+from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.hashing import splitmix
 
 
@@ -51,6 +52,8 @@ class Desk:
 
 
 def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
+    if item is not None and item.get("task") is not None:
+        return _written(item["task"])
     variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked)
     if item is None:
         return task(params.families[splitmix(seed) % len(params.families)], seed, variant)
@@ -60,3 +63,13 @@ def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
     if not isinstance(number, int) or isinstance(number, bool):
         raise WrongParams("item.seed", number, "a whole number")
     return task(family, number, variant)
+
+
+def _written(given: Any) -> DeskTask:
+    """Return the task that a row holds. Raises WrongParams."""
+    try:
+        return task_of(WrittenTask.model_validate(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(["item", "task", *map(str, first["loc"])])
+        raise WrongParams(at, str(first["input"])[:200], expectation(first)) from error

@@ -1,8 +1,9 @@
 -- Packages that are to be made from hints.
 
 -- name: add
-INSERT INTO package_jobs (id, tenant_id, key_id, name, hint, seed, tasks, author, trial, within_s)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(hint)s, %(seed)s, %(tasks)s, %(author)s, %(trial)s, %(within_s)s)
+INSERT INTO package_jobs (id, tenant_id, key_id, environment, name, hint, seed, tasks, author, trial, validator, within_s)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(environment)s, %(name)s, %(hint)s, %(seed)s, %(tasks)s, %(author)s,
+    %(trial)s, %(validator)s, %(within_s)s)
 
 -- name: lock
 -- Holds the tenant's other requests for packages, so that none goes beyond the limit.
@@ -12,13 +13,17 @@ SELECT pg_advisory_xact_lock(hashtextextended('package_jobs ' || %(tenant_id)s, 
 SELECT count(*) AS open FROM package_jobs WHERE tenant_id = %(tenant_id)s AND state IN ('waiting', 'taken')
 
 -- name: one
-SELECT id, name, hint, seed, tasks, author, trial, within_s, state, reason, progress, digest, report, created_at, started_at,
+SELECT id, environment, name, hint, seed, tasks, author, trial, validator, within_s, state, reason, progress, digest, report, created_at, started_at,
     ended_at, coalesce((SELECT jsonb_object_agg(s.judge, jsonb_build_object(
         'answers', s.answers, 'tokens', s.tokens, 'cost', s.cost)) FROM judge_spending s WHERE s.run_id = j.id), '{}') AS used
 FROM package_jobs j WHERE tenant_id = %(tenant_id)s AND id = %(id)s
 
+-- name: rows
+-- Null: there are none.
+SELECT rows FROM package_jobs WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+
 -- name: page
-SELECT id, name, hint, seed, tasks, author, trial, within_s, state, reason, progress, digest, report, created_at, started_at,
+SELECT id, environment, name, hint, seed, tasks, author, trial, validator, within_s, state, reason, progress, digest, report, created_at, started_at,
     ended_at, coalesce((SELECT jsonb_object_agg(s.judge, jsonb_build_object(
         'answers', s.answers, 'tokens', s.tokens, 'cost', s.cost)) FROM judge_spending s WHERE s.run_id = j.id), '{}') AS used
 FROM package_jobs j
@@ -37,7 +42,7 @@ WHERE id = ANY (ARRAY(
     ORDER BY (SELECT count(*) FROM package_jobs t
               WHERE t.tenant_id = j.tenant_id AND t.state = 'taken' AND t.due_at > now()), due_at
     LIMIT 1 FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, name, hint, seed, tasks, author, trial, within_s, attempts,
+RETURNING id, tenant_id, key_id, environment, name, hint, seed, tasks, author, trial, validator, within_s, attempts,
     extract(epoch FROM started_at + make_interval(secs => within_s) - now())::float AS left_s
 
 -- name: keep
@@ -51,7 +56,8 @@ UPDATE package_jobs SET state = 'waiting', reason = %(reason)s, due_at = now() +
 WHERE id = %(id)s AND attempts = %(attempts)s AND state = 'taken'
 
 -- name: done
-UPDATE package_jobs SET state = 'done', reason = NULL, progress = %(progress)s, digest = %(digest)s, report = %(report)s, ended_at = now()
+UPDATE package_jobs SET state = 'done', reason = NULL, progress = %(progress)s, digest = %(digest)s, report = %(report)s,
+    rows = %(rows)s, ended_at = now()
 WHERE id = %(id)s AND attempts = %(attempts)s AND state = 'taken'
 RETURNING id
 

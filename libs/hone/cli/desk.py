@@ -1,0 +1,55 @@
+"""`hone desk`: tasks of the desk that a model writes from a hint."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hone.cli import connection
+from hone.cli.output import Commands, Json, note, one, say
+from hone.cli.packages import asked, ended
+from hone.client import Client
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tasks of the desk that a model writes from a hint.")
+
+
+@app.command()
+def make(
+    hint: Annotated[str, typer.Argument(help="What the tasks are about, for instance: a violin maker's fittings.")],
+    author: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that writes them.")],
+    dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the tasks become.",
+                                                show_default="none")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="JSONL file that the rows are written to.")] = None,
+    validator: Annotated[str | None, typer.Option(help="Endpoint or model that reads what passed the gates.",
+                                                  show_default="the author")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed asks anew.")] = 0,
+    tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 8,
+    within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
+) -> None:
+    """Have a model write tasks, each with what verifies it, and wait for those that pass the gates."""
+    if dataset is None and out is None:
+        raise typer.BadParameter("found neither --dataset nor --out, expected one of them at least")
+    with connection.client() as client:
+        job = ended(client, client.make_desk_tasks(
+            dataset or "desk", hint, {"endpoint": author}, asked(validator), seed, tasks, within_s))
+        one(job, json)
+        if job.state != "done":
+            raise typer.Exit(1)
+        lines = _lines(client, job.id).encode()
+        if out is not None:
+            out.write_bytes(lines)
+        if dataset is not None:
+            client.upload_dataset(dataset, lines)
+    note(" and ".join([*([f"wrote {out}"] if out else []), *([f"made the dataset {dataset}"] if dataset else [])]))
+
+
+@app.command()
+def rows(job_id: Annotated[str, typer.Argument(help="Id of the job.")]) -> None:
+    """Write the tasks that a job made, as JSONL."""
+    with connection.client() as client:
+        say(_lines(client, job_id).rstrip("\n"))
+
+
+def _lines(client: Client, job_id: str) -> str:
+    return "".join(f"{jsonlib.dumps(row, ensure_ascii=False)}\n" for row in client.desk_rows(job_id))
