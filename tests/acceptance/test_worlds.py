@@ -1,4 +1,4 @@
-"""A run that plays with the tools of an MCP server, which dies once and stalls once: none of that is a reward."""
+"""Runs in worlds: with the tools of an MCP server, which dies once and stalls once; with what another run learned."""
 
 import json
 import sys
@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from hone.cli.main import app
+from hone.client.resources import Run
 from hone.models import toy
 from hone.stack import ports
 from hone.text.tokenizer import Tokenizer
@@ -18,8 +21,14 @@ from tests.acceptance.toy import supervised_plan
 from tests.servers.children import Children
 
 TAUGHT, STEPS, SHOWN = 60, 2, 16
-CALL = "look: a"
+CALL, ASKED, LEARNED = "look: a", "what holds?", "rule: look first"
 SERVER = str(Path(__file__).parents[1] / "servers" / "mcp_shelf.py")
+
+
+@pytest.fixture(scope="module")
+def scene(plain: Scene, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    plain.client.upload_model("worlds-base", taught(tmp_path_factory.mktemp("base")))
+    return plain
 
 
 @pytest.fixture
@@ -29,11 +38,10 @@ def children(tmp_path: Path) -> Iterator[Children]:
 
 
 def test_tools_of_an_mcp_server_are_played_and_its_death_and_silence_are_no_rewards(
-    plain: Scene, children: Children, tmp_path: Path,
+    scene: Scene, children: Children, tmp_path: Path,
 ) -> None:
     """The server runs in a process of its own, with the real package, and is named by its address."""
-    client, [port] = plain.client, ports.pick(1)
-    client.upload_model("shelf-base", taught(tmp_path / "base"))
+    client, [port] = scene.client, ports.pick(1)
     rows = [{"prompt": f"{n}, what is at a?", "answer": "7"} for n in range(8)]
     client.upload_dataset("shelf-rows", "".join(json.dumps(row) + "\n" for row in rows).encode())
     client.put_judge("shelf", f"http://127.0.0.1:{port}/mcp", protocol="mcp", timeout_s=5)
@@ -43,7 +51,7 @@ def test_tools_of_an_mcp_server_are_played_and_its_death_and_silence_are_no_rewa
     wait_for("the server's end", lambda: not (tmp_path / "die").exists(), 60)
     (tmp_path / "stall").touch()
     children.restart("shelf")
-    plain.finished(run.id)
+    scene.finished(run.id)
     assert not (tmp_path / "stall").exists()
     samples = client.trajectories(run.id, limit=100).data
     masked = [one for one in samples if one.status != "ok"]
@@ -59,6 +67,45 @@ def test_tools_of_an_mcp_server_are_played_and_its_death_and_silence_are_no_rewa
         assert one.score == float(one.calls[-1]["text"] == "7")
 
 
+def test_what_a_run_learned_of_a_world_is_saved_and_read_by_another_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = scene.client.create_run(mapping("learner", knowledge="build", rounds=1, **dict.fromkeys(
+        ("analyse", "attempt", "reflect", "distill"), ASKED)))
+    scene.finished(learner.id)
+    record = scene.stack.record()
+    monkeypatch.setenv("HONE_URL", record.gateway_url)
+    monkeypatch.setenv("HONE_API_KEY", record.api_key)
+    saved = CliRunner().invoke(app, ["knowledge", "save", "shelves", learner.id])
+    assert saved.exit_code == 0, saved.output
+    stored = scene.client.knowledge("shelves")
+    assert (stored.environment, stored.run_id, stored.step) == ("hidden_shelf", learner.id, 1)
+    assert "look first" in {item.text for item in scene.client.knowledge_items("shelves").data}
+    reader = scene.client.create_run(mapping("reader", store="shelves@1", budget=0))
+    scene.finished(reader.id)
+    found = list(first_calls(scene, reader))
+    assert len(found) == 8
+    for prompt, note in found:
+        assert note["texts"] >= 1
+        assert "What is known of this environment:\nRules:\n- look first" in prompt
+
+
+def mapping(name: str, **params: Any) -> dict[str, Any]:
+    return {
+        "name": name, "seed": 0, "model": {"base": "worlds-base"}, "steps": 1, "eval": None,
+        "task": {"environment": "hidden_shelf", "params": {"places": 2, "turns": 2}},
+        "harness": {"name": "map_then_act", "params": params}, "algorithm": "grpo",
+        "batch": {"prompts": 4, "samples": 2}, "sampling": {"max_tokens": 20}, "snapshot_every": 1}
+
+
+def first_calls(scene: Scene, run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the prompt of each sample's first call, and what it noted of the knowledge that it had."""
+    for row in scene.client.trajectories(run.id).data:
+        one = scene.client.trajectory(run.id, row.group_id, row.index)
+        tokens = scene.client.trajectory_tokens(run.id, row.group_id, row.index)
+        yield "".join(tokens.calls[0].prompt), one.calls[0]["notes"]["knowledge"]
+
+
 def begin(children: Children, port: int) -> None:
     """Start the server, and wait until it answers."""
     children.start("shelf", [sys.executable, SERVER, str(port), str(children.directory)])
@@ -67,7 +114,7 @@ def begin(children: Children, port: int) -> None:
 
 def spec() -> dict[str, Any]:
     return {
-        "name": "shelf", "seed": 0, "model": {"base": "shelf-base"}, "steps": STEPS, "eval": None,
+        "name": "shelf", "seed": 0, "model": {"base": "worlds-base"}, "steps": STEPS, "eval": None,
         "task": {"environment": "mcp", "dataset": "shelf-rows", "params": {"world": "shelf", "turns": 3}},
         "harness": {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}, "algorithm": "grpo",
         "batch": {"prompts": 4, "samples": 4}, "sampling": {"max_tokens": 12}, "snapshot_every": STEPS}
@@ -79,10 +126,10 @@ def taught(directory: Path) -> Path:
     tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
     learner = Learner.create(files, {"lr": 3e-3}, token_budget=65536)
     shown = [demonstration(tokenizer, place) for place in range(SHOWN)]
+    shown += [lesson(tokenizer, SHOWN + place) for place in range(SHOWN // 2)]
     for n in range(1, TAUGHT + 1):
         learner.forward_backward(supervised_plan(n), shown)
         learner.optim_step(3e-3, 1.0)
-    directory.mkdir()
     for name, data in {**files, "model.safetensors": learner.weights()}.items():
         (directory / name).write_bytes(data)
     return directory
@@ -95,6 +142,11 @@ def demonstration(tokenizer: Tokenizer, place: int) -> Trajectory:
         {"role": "tool", "content": "7\n"}])
     second = call(tokenizer, 1, read, "7" if place // 8 % 2 else "3")
     return Trajectory(0, 0, place, {}, "", {}, [first, second], [], "ok", None, None)
+
+
+def lesson(tokenizer: Tokenizer, place: int) -> Trajectory:
+    asked = tokenizer.prompt_ids([{"role": "user", "content": ASKED}])
+    return Trajectory(0, 0, place, {}, "", {}, [call(tokenizer, 0, asked, LEARNED)], [], "ok", None, None)
 
 
 def call(tokenizer: Tokenizer, number: int, prompt_ids: list[int], text: str) -> Call:

@@ -175,6 +175,14 @@ def test_an_environment_of_verifiers_is_played_as_the_package_plays_it(
         failed.step("4")
 
 
+def test_an_environment_of_verifiers_0_4_is_refused_with_what_is_played(
+    interpreters: Mapping[str, str], places: dict[str, Place], begun: Begun,
+) -> None:
+    places["tasks"] = Place(protocol="verifiers", python=interpreters["current"], package="copied", variables=PATH)
+    with pytest.raises(WrongParams, match=r"verifiers below 0\.4 .*verifiers\.legacy"):
+        begun("verifiers", "tasks")
+
+
 def test_a_program_of_verifiers_that_dies_is_started_again(begun: Begun) -> None:
     one, beside = begun("verifiers", "number")[0], begun("verifiers", "number")[0]
     with pytest.raises(EpisodeLost, match="status 3"):
@@ -220,6 +228,27 @@ def reset(simulation: Any, tenant_id: str, *worlds: Task) -> Any:
 
 CALLS = [json.dumps({"tool": tool, "arguments": arguments}) for tool, arguments in [
     ("add", {"a": 2, "b": 2}), ("divide", {"a": 1, "b": 0}), ("none", {}), ("variables", {})]]
+
+
+def test_a_session_that_an_older_mcp_server_does_not_know_any_more_is_lost(
+    children: Children, interpreters: Mapping[str, str], places: dict[str, Place],
+) -> None:
+    """Servers of `mcp` below 2 keep sessions, which end with them. The answer of a new one is no tool's error."""
+    [port], server = ports.pick(1), str(foreign_packages.MODULES / "mcp_calculator.py")
+    places["older"] = Place(protocol="mcp", url=f"http://127.0.0.1:{port}/mcp")
+    children.start("older", [interpreters["classic"], server, str(port)], env=foreign_packages.variables())
+    task = tasks.make("mcp", {"world": "older"}, 0, {"prompt": "two and two?", "answer": "4"})
+    episode: Any = tasks.episode(task)
+    with closing(episode):
+        children.wait("older", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        episode.reset()
+        assert said(episode.step(CALLS[0])) == ["4"]
+        children.restart("older")
+        children.wait("older", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        with pytest.raises(EpisodeLost, match="has gone"):
+            episode.step(CALLS[0])
+        episode.reset()
+        assert said(episode.step(CALLS[0])) == ["4"]
 
 
 def test_tools_of_mcp_servers_are_called_over_pipes_and_http(

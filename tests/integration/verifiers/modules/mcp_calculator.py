@@ -4,8 +4,12 @@ import os
 import sys
 import time
 
-from mcp.server.mcpserver import MCPServer
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # below 2
+    from mcp.server.fastmcp import FastMCP as MCPServer
 
+port = int(sys.argv[1]) if sys.argv[1:] else 0
 server = MCPServer("calculator")
 
 
@@ -40,7 +44,10 @@ def die() -> str:
     os._exit(1)
 
 
-if sys.argv[1:]:
-    server.run("streamable-http", port=int(sys.argv[1]))
+if hasattr(server.settings, "port"):  # below 2
+    server.settings.port = port
+    server.run("streamable-http")
+elif port:
+    server.run("streamable-http", port=port)
 else:
     server.run("stdio")
