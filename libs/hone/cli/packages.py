@@ -89,10 +89,10 @@ def ended(client: Client, job: PackageJob) -> PackageJob:
 
 @app.command()
 def jobs(limit: Limit = 20, json: Json = False) -> None:
-    """List the packages that are made from hints or were, the newest first."""
+    """List the packages and tasks of the desk that are made from hints or were, the newest first."""
     with connection.client() as client:
         found = islice(every(client.package_jobs), limit)
-        rows(found, ("id", "name", "state", "stage", "hint", "reason", "created_at"), json)
+        rows(found, ("id", "environment", "name", "state", "stage", "hint", "reason", "created_at"), json)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.judges.asking import AskedJudges
 from hone.process.line import StillWaiting, Turn
 from hone.sandbox.program import Program, Ran
+from hone.spec.problems import unstorable
 from hone.spec.roles import AuthorSpec
 
 _WAIT_S = 60.0
@@ -52,9 +53,12 @@ class Workshop:
         if len(reply.text) > _LONGEST_ANSWER:
             raise UnreadAnswer(f"expected at most {_LONGEST_ANSWER} characters, found {len(reply.text)}")
         try:
-            return read_object(reply)
+            found = read_object(reply)
         except JudgeFailed as unread:
             raise UnreadAnswer(str(unread).removeprefix(f"{unread.kind}: ")) from unread
+        if wrong := unstorable(found):  # escapes of JSON may stand for them
+            raise UnreadAnswer(f"{wrong[0].field}: expected {wrong[0].expected}, found {wrong[0].found}")
+        return found
 
     def run(self, program: Program) -> Ran:
         """Run a program in the sandbox. Raises Stopped."""

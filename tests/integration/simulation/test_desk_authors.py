@@ -77,6 +77,8 @@ def test_a_job_without_an_accepted_task_says_what_was_tried(scene: Scene) -> Non
     assert "no task was accepted (tried: 3 times: expected a JSON object. " in str(job.reason)
     with pytest.raises(NotFound, match="has made no rows"):
         scene.hone.desk_rows(job.id)
+    job = made(scene, named(scene, "nul", lambda _: fitting.task(instruction="Move \0 it.")))
+    assert "instruction: expected text without NUL characters and lone surrogates" in str(job.reason)
     job = made(scene, named(scene, "halting", fitting.answer, run_tokens=1000))
     assert "the run has used its 1000 tokens" in str(job.reason)
 

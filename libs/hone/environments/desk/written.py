@@ -28,7 +28,7 @@ _NAMES = r"^[a-z][a-z0-9_]{0,39}$"
 
 
 def _moment(text: str) -> str:
-    return times.utc(text)
+    return times.given(text, "UTC", "time")
 
 
 def _path(text: str) -> str:
@@ -224,8 +224,8 @@ def _wrong_names(at: str, tool: str, fields: Any) -> Iterator[str]:
 
 
 def _wrong_value(at: str, tool: str, name: str, value: Any) -> Iterator[str]:
-    texts = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(one, str | bool) for one in texts):
+    if not isinstance(value, str | bool) and not (
+            isinstance(value, list) and all(isinstance(one, str) for one in value)):
         yield f"{at}.{name}: expected a text, a list of texts, or true or false"
     elif name in TIMES.get(tool, ()) and value:
         try:

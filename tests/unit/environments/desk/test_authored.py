@@ -8,6 +8,7 @@ import pytest
 from hone.environments.contract import WrongParams
 from hone.environments.desk.agents import graded
 from hone.environments.desk.authored import AuthoredTasks
+from hone.environments.desk.environment import Desk, DeskParams
 from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.desk.written_gates import written_gates
 from hone.environments.synthesis.hints import NoWorld
@@ -50,6 +51,11 @@ def test_a_good_author_writes_rows_that_are_played() -> None:
     assert len({make("desk", {}, 0, row).content_hash for row in rows}) == 2
     with pytest.raises(WrongParams, match=r"item\.task\.zone: "):
         make("desk", {}, 0, {**rows[0], "task": {**rows[0]["task"], "zone": None}})
+    episode = Desk().episode(DeskParams.model_validate({}), 0, rows[0])
+    episode.reset()
+    for action in episode.solution():
+        episode.step(action)
+    assert episode.verify() == 1
     desk = task_of(WrittenTask.model_validate(rows[0]["task"]))
     assert [graded(agent, desk).score for agent in ("perfect", "over_eager", "partial", "wrong_object", "liar")] == [
         100.0, 75.0, 30.0, 5.0, 0.0]
@@ -89,13 +95,17 @@ def test_what_a_gate_finds_is_said(otherwise: dict[str, Any], gate: str, repair:
 
 @pytest.mark.parametrize(("otherwise", "wrong"), [
     ({"zone": "Mars"}, "zone: expected one of UTC"),
+    ({"now": "0001-01-01"}, "now: expected time: found '0001-01-01', expected a time of the years from 1900 to 2999"),
     ({"now": "2025-01-01"}, "desk.mail.M1.sent: expected a time before now"),
     ({"checks": fitting.TASK["checks"][:2]}, "checks: expected one at least of the kind core, and one of the kind"),
     ({"allowed": [{"tool": "fax", "object": "*"}]}, "allowed.0.tool: expected one of files"),
     ({"desk": {"files": {"/a": {"text": ""}, "/a/b": {"text": ""}}}}, "files: /a is a file, and /a/b lies below it"),
     ({"checks": [*fitting.TASK["checks"], {"id": "x", "description": "x", "kind": "core", "conditions": [
         {"kind": "value", "tool": "calendar", "object": "E1", "field": "modified", "equals": "x"}]}]},
-     "checks.x.conditions.0: expected a field of calendar")])
+     "checks.x.conditions.0: expected a field of calendar"),
+    ({"checks": [*fitting.TASK["checks"], {"id": "x", "description": "x", "kind": "core", "conditions": [
+        {"kind": "value", "tool": "files", "object": "/prices.txt", "field": "locked", "equals": [True]}]}]},
+     "checks.x.conditions.0.locked: expected a text, a list of texts, or true or false")])
 def test_a_draft_that_is_no_task_is_refused_by_its_field(otherwise: dict[str, Any], wrong: str) -> None:
     model = over({"Write task": fitting.task(**otherwise)})
     making = tasks(model)
