@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.environments.desk import times
-from hone.environments.desk.agents import CLAIM, worked
+from hone.environments.desk.agents import CLAIM
 from hone.environments.desk.episode import DeskEpisode
+from hone.environments.desk.grading import Transcript, grade
+from hone.environments.desk.people_tools import tools
 from hone.environments.desk.scenery import call
+from hone.environments.desk.snapshots import normal
+from hone.environments.desk.store import DeskStore
 from hone.environments.desk.task import DeskTask
+from hone.environments.tools import ToolError, tool_call, use
 
 _OBJECTS: Mapping[tuple[str, str], str] = {
     ("update_event", "event"): "calendar", ("delete_event", "event"): "calendar", ("move_mail", "mail"): "mail",
@@ -61,9 +66,26 @@ def changes(task: DeskTask) -> list[int]:
     return found
 
 
-def points(task: DeskTask, actions: Sequence[str]) -> float:
-    """Return the score of an agent that claims success in the end."""
-    return worked(task, [*actions, CLAIM]).grade().score
+class Replay:
+    """Scores of many agents at one desk. It looks at the last state alone: an episode describes each step."""
+
+    def __init__(self, task: DeskTask) -> None:
+        self._task, self._before = task, normal(task.state)
+
+    def points(self, actions: Sequence[str]) -> float:
+        """Return the score of an agent that claims success in the end. Raises ValueError for what is no call."""
+        store = DeskStore(self._task.state, self._task.now, self._task.zone, self._task.owner)
+        at_hand, errors = tools(store), 0
+        for place, action in enumerate(actions, 1):
+            made = tool_call(action)
+            if made is None:
+                raise ValueError(f"found {action[:100]!r}, expected a call")
+            store.ticks = place
+            try:
+                use(at_hand, made)
+            except ToolError:
+                errors += 1  # the agent goes on, as a policy may
+        return grade(self._task, self._before, normal(store.state), Transcript(CLAIM, len(actions), errors)).score
 
 
 def _others(task: DeskTask, tool: str, given: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -24,7 +24,7 @@ class Opinion:
 
 
 class Validator(Protocol):
-    """Who reads a task that passed the gates. A model in the role `judge` will be one; ScriptedValidator is one."""
+    """Who reads a task of a family that passed the gates. Tasks by a model: `hone.environments.desk.authored`."""
 
     def opinion(self, task: DeskTask) -> Opinion:
         """Return the scores of a task's aspects."""

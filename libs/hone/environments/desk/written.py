@@ -22,7 +22,7 @@ from hone.spec.parameters import Strict
 
 FAMILY = "written"
 """Family of all tasks that somebody wrote."""
-MOST_CALLS, MOST_OBJECTS, MOST_CHECKS, MOST_BYTES = 20, 200, 20, 200_000
+MOST_CALLS, MOST_OBJECTS, MOST_CHECKS, MOST_BYTES = 20, 100, 20, 200_000
 _ID = r"^[A-Z]{1,3}[0-9]{1,4}$"
 _NAMES = r"^[a-z][a-z0-9_]{0,39}$"
 

@@ -11,7 +11,7 @@ from hone.environments.desk.agents import graded
 from hone.environments.desk.conditions import Condition, Count, Every, Holds, Value
 from hone.environments.desk.episode import DeskEpisode
 from hone.environments.desk.gates import DeskDraft, GateResult, gates
-from hone.environments.desk.rivals import points, rivals
+from hone.environments.desk.rivals import Replay, rivals
 from hone.environments.desk.snapshots import NATURAL_KEYS, TIMES, Snapshot, normal, text
 from hone.environments.desk.task import DeskTask
 from hone.environments.desk.written import WrittenTask, task_of
@@ -43,7 +43,8 @@ def _refused(task: DeskTask) -> str:
 
 
 def _rivals(task: DeskTask) -> str:
-    found = [f"{one.name}: it scores 100, expected less" for one in rivals(task) if points(task, one.actions) >= 100]
+    replay = Replay(task)
+    found = [f"{one.name}: it scores 100, expected less" for one in rivals(task) if replay.points(one.actions) >= 100]
     return "; ".join(found[:_MOST_SHOWN])
 
 

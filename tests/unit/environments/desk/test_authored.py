@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 from hone.environments.contract import WrongParams
-from hone.environments.desk.agents import graded
+from hone.environments.desk.agents import AGENTS, actions, graded
 from hone.environments.desk.authored import AuthoredTasks
 from hone.environments.desk.environment import Desk, DeskParams
+from hone.environments.desk.rivals import Replay
 from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.desk.written_gates import written_gates
 from hone.environments.synthesis.hints import NoWorld
 from hone.environments.tasks import make
+from hone.environments.tools import ToolCall
 from tests.unit.environments.desk import fitting
 
 
@@ -57,7 +59,7 @@ def test_a_good_author_writes_rows_that_are_played() -> None:
         episode.step(action)
     assert episode.verify() == 1
     desk = task_of(WrittenTask.model_validate(rows[0]["task"]))
-    assert [graded(agent, desk).score for agent in ("perfect", "over_eager", "partial", "wrong_object", "liar")] == [
+    assert [graded(agent, desk).score for agent in AGENTS] == [
         100.0, 75.0, 30.0, 5.0, 0.0]
 
 
@@ -113,6 +115,15 @@ def test_a_draft_that_is_no_task_is_refused_by_its_field(otherwise: dict[str, An
         making.made(fitting.HINT, 1)
     assert wrong in making.trail.refusals["task 0"][0]
     assert wrong in model.asked[1][0], "its author hears it"
+
+
+def test_a_replay_scores_what_an_episode_does() -> None:
+    desk = task_of(WrittenTask.model_validate(fitting.TASK))
+    replay = Replay(desk)
+    for agent in AGENTS:
+        assert replay.points(actions(agent, desk)[:-1]) == graded(agent, desk).score
+    refused = ToolCall("delete_mail", {"mail": "M9"}).action()
+    assert replay.points([refused, *desk.scripts.perfect]) == 100
 
 
 def test_a_cheat_ends_with_what_was_tried() -> None:
