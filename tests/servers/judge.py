@@ -2,14 +2,14 @@
 
 import json
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.servers.scripted import Answering, answering
 
 KEY = "the key of the judge"
 _ORDER = re.compile(r"JUDGE: ([a-z0-9 .]+)")
@@ -37,29 +37,17 @@ class ScriptedJudge:
 @contextmanager
 def listening() -> Iterator[ScriptedJudge]:
     """Answer until the context ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # callers that hang up
-    judge = ScriptedJudge(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    server.judge = judge  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    judge = ScriptedJudge("")
+    with answering(_Handler, judge) as address:
+        judge.url = f"{address}/v1"
         yield judge
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        judge: ScriptedJudge = self.server.judge  # type: ignore[attr-defined]
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+class _Handler(Answering):
+    def answer(self, body: dict[str, Any]) -> None:
+        judge: ScriptedJudge = self.script
         if self.headers.get("Authorization") != f"Bearer {KEY}":
-            return self._send(401, {"error": {"message": "no such key"}})
+            return self.send(401, {"error": {"message": "no such key"}})
         judge.asked.append(body)
         judge.at_once += 1
         judge.most_at_once = max(judge.most_at_once, judge.at_once)
@@ -83,9 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
         kind, _, value = order.partition(" ")
         time.sleep({"stall": judge.stall_s, "rest": judge.stall_s, "slow": 0.05}.get(kind, 0))
         if kind == "status" and order not in judge.mended and ("once" not in value or judge.attempts[order] == 1):
-            self._send(int(value.split()[0]), {"error": {"message": "not now"}}, {"Retry-After": "0"})
+            self.send(int(value.split()[0]), {"error": {"message": "not now"}}, {"Retry-After": "0"})
         elif kind == "garbage":
-            self._send(200, b"<html>sign in</html>")
+            self.send(200, b"<html>sign in</html>")
         elif kind == "refuse":
             self._complete(body, None, refusal="I can't help with that.")
         elif kind == "say":
@@ -110,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         fenced = _FENCED.search(body["messages"][-1]["content"])
         found = verdict(fenced[1].strip() if fenced else "")
         if isinstance(found, str):
-            self._send(503, {"error": {"message": "not now"}}, {"Retry-After": "0"})
+            self.send(503, {"error": {"message": "not now"}}, {"Retry-After": "0"})
         elif found is None:
             self._complete(body, "I am not sure.")
         else:
@@ -151,18 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._complete(body, json.dumps({"steps": [{"description": "why", "conclusion": "so"}], "result": number}))
 
     def _complete(self, body: dict[str, Any], text: str | None, **more: Any) -> None:
-        self._send(200, {
+        self.send(200, {
             "id": "chatcmpl-1", "object": "chat.completion", "model": body["model"], "choices": [
                 {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **more}}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}})
-
-    def _send(self, status: int, body: dict[str, Any] | bytes, headers: dict[str, str] | None = None) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
