@@ -61,12 +61,12 @@ class KeyForm:
         if not self._button.enabled:
             return  # each request would make another key
         self._button.disable()
-        self._secret.clear()
         try:
             made = await self._make(self)
         finally:
             self._button.enable()
         self._name.set_value("")
+        self._secret.clear()  # no earlier: a late second press is refused, and the first one's secret stays
         with self._secret:
             secrets.show(f"The key {made.name} is made.", made.secret)
 

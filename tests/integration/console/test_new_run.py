@@ -54,7 +54,7 @@ def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser) ->
     signed_in.wait_for("2 problems")
     wrong = [one.text for one in signed_in.all(".cm-line.wrong")]
     assert [one.split("found")[0].strip() for one in wrong] == ["model: {base: absent}", "steps: -3"]
-    assert 'found -3, expected greater than or equal to 1' in wrong[1]
+    assert 'found -3, expected greater than or equal to 0' in wrong[1]
     signed_in.wait_for("line 4")
     kept_picture(signed_in, "new-run-problems-390")
     assert signed_in.path() == "/runs/new", "the keys of the page are text in the editor"
