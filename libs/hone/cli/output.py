@@ -56,7 +56,21 @@ def one(item: BaseModel, as_json: bool, beside: frozenset[str] = frozenset()) ->
         return
     for name, value in item:
         if name not in beside:
-            say(f"{name:<14} {cell(value)}")
+            _field(name, value)
+
+
+def _field(name: str, value: Any) -> None:
+    """Print a field in a line, or a line for each part of what has parts of several kinds."""
+    if not isinstance(value, dict) or not value or _numbers(value):
+        say(f"{name:<14} {cell(value)}")
+        return
+    say(name)
+    for part, found in value.items():
+        say(f"  {part:<16} {cell(found)}")
+
+
+def _numbers(value: dict[str, Any]) -> bool:
+    return all(isinstance(item, int | float) for item in value.values())
 
 
 def files(item: WithFiles) -> None:
@@ -76,7 +90,7 @@ def cell(value: Any) -> str:
         return f"{value:.4g}"
     if isinstance(value, BaseModel):
         return value.model_dump_json()
-    if isinstance(value, dict) and all(isinstance(item, int | float) for item in value.values()):
+    if isinstance(value, dict) and _numbers(value):
         return "  ".join(f"{name}={cell(item)}" for name, item in value.items())
     return json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
 
