@@ -377,6 +377,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "dynamo_allocation": DYNAMO_ALLOCATION,
     "reward_noise": REWARD_NOISE,
     "duca": sales.DUCA,
+    "duca_long": sales.DUCA_LONG,
     "noisy_tools": noisy_tools.NOISY_TOOLS,
     "noisy_users": noisy_users.NOISY_USERS,
     "remembering": remembering.REMEMBERING,

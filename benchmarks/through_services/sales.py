@@ -36,7 +36,7 @@ HEARD = ["Yes, hello?", "I may want a phone contract.", "All right, I take it.",
          *(line for lines in LINES.values() for line in lines if "{" not in line)]
 POLICY: Mapping[str, Any] = {"hidden": 64, "ffn": 256, "vocab_size": 192, "symbols": [*toy.TEXT, *SENTENCES, *HEARD]}
 """Sizes of the policy: a hundred thousand parameters."""
-MAX_TOKENS, STEPS = 2, 60
+MAX_TOKENS, STEPS, MANY_STEPS = 2, 60, 200
 RULES = {"repetition": 1.0, "compliance": 1.0, "identity": 1.0, "length": 1.0}
 PARAMS = {"domain": "sales", "show_policy": False, "turns": 10, "rules": RULES, "shortest": 4, "sales": {
     "once": False, "repeats": 0.0, "lowest": 1.5, "highest": 2.5, "hazard": 0.03, "turns": 10,
@@ -46,24 +46,26 @@ HELD_OUT = [{"name": "sales", **TASK, "grader": {"type": "environment"}}]
 """Conversions, whatever the arm's grader pays."""
 
 
-def _sells(algorithm: Mapping[str, Any] | str, grader: Mapping[str, Any]) -> Spec:
+def _sells(algorithm: Mapping[str, Any] | str, grader: Mapping[str, Any], steps: int = STEPS) -> Spec:
     return {
         "model": {"base": "selling"}, "task": TASK, "algorithm": algorithm, "grader": grader,
-        "batch": {"prompts": 8, "samples": 8}, "steps": STEPS, "sampling": {"max_tokens": MAX_TOKENS},
-        "optimizer": {"lr": 5e-4}, "eval": {"prompts": 96, "every": 20, "sources": HELD_OUT}, "snapshot_every": STEPS}
+        "batch": {"prompts": 8, "samples": 8}, "steps": steps, "sampling": {"max_tokens": MAX_TOKENS},
+        "optimizer": {"lr": 5e-4}, "eval": {"prompts": 96, "every": steps // 3, "sources": HELD_OUT},
+        "snapshot_every": steps}
 
 
-def _summed(weight: float) -> Spec:
+def _summed(weight: float, steps: int = STEPS) -> Spec:
     algorithm = {"preset": "grpo", "aggregation": {"name": "token-mean"}, "regularizers": [
         {"name": "kl", "params": {"coefficient": 0.001}}]}
-    return _sells(algorithm, {"type": "summed", "weight": weight})
+    return _sells(algorithm, {"type": "summed", "weight": weight}, steps)
 
 
 REMARK = (
     "The paper's regime in small: two personas, one sentence a turn, sixty of the spec's two hundred updates. On "
     "each of five seeds duca repeats less than GRPO with S=100 and is noticed less often, as the paper has it. It "
     "does not convert as often: fewer customers buy than with S=100 (0.60 against 0.69), and as many as with S=1. "
-    "Its turn weight is at its full size from update 30 on; longer runs and a smaller weight were not tried. The "
+    "Its turn weight is at its full size from update 30 on; a smaller weight was not tried, and longer runs are below. "
+    "The "
     "sum with S=1 repeats as little as duca: that weight happens to fit. The likeliest answers depend on the seed "
     "with S=1 and duca. Tried before, each with one seed, and not looked into further: up to four tokens a turn, "
     "thresholds of 1 to 2 and five personas (after sixty updates 0.95, 0.94 and 0.92 convert with S=10, S=100 and "
@@ -82,6 +84,21 @@ DUCA = Comparison(
      Direction("duca", "grpo, S=100", "sampled"), Direction("duca", START, "sampled")),
     figures=(REPETITION, IDENTITY),
     remark=REMARK)
+
+
+DUCA_LONG = Comparison(
+    "duca.md", "The same with the two hundred updates that the spec asks for: what do longer runs with a session "
+    "weight of 100, and with advantages of their own, come to?",
+    {"grpo, S=100": _summed(100.0, MANY_STEPS), "duca": _sells("duca", {"type": "environment"}, MANY_STEPS)},
+    (Direction("grpo, S=100", "duca", REPETITION), Direction("grpo, S=100", "duca", IDENTITY),
+     Direction("duca", "grpo, S=100", "sampled"), Direction("duca", START, "sampled")),
+    figures=(REPETITION, IDENTITY),
+    remark="Three seeds, other work beside. On each seed duca repeats about half as much or less and is hardly "
+    "noticed, as the spec expects. On two it converts as often. On the third it converted 0.80 of the "
+    "customers at update 132 and 0.28 at the end: with the turn weight at its full size, from update 100 "
+    "on, conversions swing between evaluations (0.58, 0.47, 0.70 on another seed). That is the risk of "
+    "which the spec warns; a smaller last weight was not tried. S=100 is the sum alone: S=1 was not run as "
+    "long.")
 
 
 def demonstrations(count: int, seed: int = 0) -> Iterator[Row]:
