@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,12 @@ print(json.dumps({"hashes": found, "policy": world.policy, "tools": [
 
 
 @pytest.fixture(scope="module")
-def package() -> Path:
+def package(need: Callable[[str | None], None]) -> Path:
     try:
         return tau2_package.folder()
     except NotInstalled as missing:
-        pytest.skip(str(missing))
+        need(str(missing))
+        raise
 
 
 def theirs(package: Path, name: str, *ids: str) -> Any:
