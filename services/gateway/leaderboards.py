@@ -142,7 +142,7 @@ def _standing(benchmark: Benchmark, run: Row, answers: Sequence[Answer], prices:
     return Standing(
         rank=None, model=_model(run, spec, step), run_id=run["id"], run_name=run["name"], step=step,
         evaluated_at=max(ready, default=None), complete=len(tasks) == len(benchmark.by_hash), tasks=len(tasks),
-        answers=len(answers), masked=len(answers) - len(scored), score=_estimate(list(tasks.values())),
+        answers=len(answers), masked=len(answers) - len(scored), score=_score(list(tasks.values())),
         passed=_passed(scored), behind=Estimate(value=None),
         families=_groups(scored, lambda item: [item.family]),
         difficulties=_groups(scored, lambda item: item.difficulties),
@@ -188,7 +188,7 @@ def _groups(answers: Sequence[Answer], names: Callable[[BenchmarkItem], Iterable
     for one in sorted(answers, key=lambda answer: (answer.item.family, answer.item.row["seed"])):
         for name in names(one.item):
             own.setdefault(name, []).append(one)
-    return [TaskGroup(name=name, tasks=len(_by_task(of)), score=_estimate(list(_by_task(of).values())),
+    return [TaskGroup(name=name, tasks=len(_by_task(of)), score=_score(list(_by_task(of).values())),
                       passed=_passed(of)) for name, of in sorted(own.items())]
 
 
@@ -229,6 +229,14 @@ def _means(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
     for one in each:
         sums.update(one)
     return {name: value / len(each) for name, value in sorted(sums.items(), key=lambda pair: -pair[1])}
+
+
+def _score(scores: Sequence[float]) -> Estimate:
+    """Return a mean score from 0 to 100. Of equal scores a bootstrap has no width: a task is one trial then."""
+    if len(set(scores)) != 1:
+        return _estimate(scores)
+    low, high = wilson(scores[0] / 100, len(scores))
+    return Estimate(value=scores[0], low=100 * low, high=100 * high, real=low > 0)
 
 
 def _estimate(values: Sequence[float]) -> Estimate:

@@ -63,6 +63,12 @@ def test_checkpoints_are_ranked_by_their_scores_and_incomplete_ones_come_last(fo
     assert not found.truncated
 
 
+def test_a_score_of_equal_tasks_has_an_interval_too(found: Any) -> None:
+    perfect = next(one.score for one in found.standings[0].families if one.score.value == 100)
+    assert perfect.low == pytest.approx(100 * wilson(1.0, 6)[0])
+    assert perfect.high == 100
+
+
 def test_a_checkpoint_has_its_cost_its_calls_and_its_failures(found: Any) -> None:
     first = found.standings[0]
     assert (first.cost.prompt_tokens, first.cost.seconds, first.cost.money) == (1000, 30, pytest.approx(0.0012))
