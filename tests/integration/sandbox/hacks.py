@@ -67,7 +67,7 @@ HACKS = {
     "1 GB of answers": Hack(solving("return 'x' * 2**22"), (Ended.OUTPUT_LIMIT,)),
     "memory bomb": Hack(solving("kept = [bytearray(2**26) for _ in range(1024)]"), (Ended.MEMORY_LIMIT,)),
     "memory bomb of many processes": Hack(solving(
-        "for _ in range(3): os.fork()", "kept = bytearray(b'x' * (150 * 2**20))", "time.sleep(60)"),
+        "for _ in range(3): os.fork()", "kept = bytearray(b'x') * (150 * 2**20)", "time.sleep(60)"),
         (Ended.MEMORY_LIMIT,), Limits(wall_s=8.0, memory_bytes=256 * MEBI, processes=16), says="together"),
     "recursion": Hack(solving("sys.setrecursionlimit(10**9)", "return solve(x)"),
                       (Ended.ENDED, Ended.MEMORY_LIMIT, Ended.TIME_LIMIT), Limits(wall_s=0.6, memory_bytes=32 * MEBI)),
