@@ -1,5 +1,7 @@
 """/runs/{id}/noise: what each type of noise did to the held-out answers, beside their clean twins."""
 
+from collections.abc import Callable, Sequence
+
 from nicegui import ui
 from starlette.requests import Request
 
@@ -9,6 +11,9 @@ from services.console.pages.run_header import RunHeader
 from services.console.view import PageView
 from services.console.widgets import formats, parts
 from services.console.widgets.markup import Markup, html, join, tag
+
+_BEHAVIOUR = ("Means of an answer. Stable: share of answers whose tools follow each other much as without noise. "
+              "Misled: share of answers that say what only the noise had said. Deviated: by the judge of eval.noise.")
 
 
 async def show(view: PageView, request: Request) -> None:
@@ -33,32 +38,41 @@ def page(run: Run, found: NoiseReport) -> Markup:
     note = (f"Held-out answers after step {found.step}. Each task is answered without noise and under each type of "
             "noise, which changes results of tools and leaves the world as it is. An answer succeeds from a score of "
             f"{found.success:g}. Drops are against the clean answers to the same tasks.")
-    return tag("div", parts.section("Rewards under noise", _table(found), note=note), _figures(found), class_="stacked")
+    rewards = parts.section("Rewards under noise", _rewards(found), note=note)
+    behaviour = parts.section("Behaviour under noise", _behaviour(found), note=_BEHAVIOUR)
+    return tag("div", rewards, behaviour, _figures(found), class_="stacked")
 
 
-def _table(found: NoiseReport) -> Markup:
+def _rewards(found: NoiseReport) -> Markup:
     most = max(len(row.pass_hat) for row in found.rows)
-    columns = ["Reward", "Drop", *(f"pass^{k}" for k in range(1, most + 1)), "Tokens", "Turns", "Injections", "Stable",
-               "Similar", "Entropy", "Misled", "Deviated"]
+    columns = ["Reward", "Drop", *(f"pass^{k}" for k in range(1, most + 1))]
+    return _table(found, "Rewards by type of noise", columns, lambda row: [
+        tag("span", f"{row.reward:.3f}", class_="strong"), _share(row.drop),
+        *(f"{value:.3f}" for value in row.pass_hat), *[formats.ABSENT] * (most - len(row.pass_hat))])
+
+
+def _behaviour(found: NoiseReport) -> Markup:
+    columns = ["Tokens", "Turns", "Injections", "Stable", "Similar", "Entropy", "Misled", "Deviated"]
+    return _table(found, "Behaviour by type of noise", columns, lambda row: [
+        f"{row.tokens:.0f}", f"{row.turns:.1f}", f"{row.injections:.2f}", _share(row.stable), _number(row.similar),
+        _number(row.entropy), _share(row.misled), _share(row.deviated)])
+
+
+def _table(
+    found: NoiseReport, caption: str, columns: Sequence[str], cells: Callable[[NoiseRow], Sequence[object]],
+) -> Markup:
     head = [tag("th", one, scope="col", class_="number") for one in columns]
     body = [tag("tr", _name(row), *(
         tag("td", cell, class_="number", data_label=column)
-        for column, cell in zip(columns, _cells(row, most), strict=True))) for row in found.rows]
-    table = tag("table", tag("caption", "Figures by type of noise", class_="unseen"),
+        for column, cell in zip(columns, cells(row), strict=True))) for row in found.rows]
+    table = tag("table", tag("caption", caption, class_="unseen"),
                 tag("thead", tag("tr", tag("th", "Noise", scope="col"), *head)), tag("tbody", *body))
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Figures by type of noise")
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def _name(row: NoiseRow) -> Markup:
     counts = f"{row.tasks} tasks, {row.trials} answers" + (f", {row.masked} masked" if row.masked else "")
     return tag("th", join([row.noise or "clean", tag("div", counts, class_="faint")]), scope="row")
-
-
-def _cells(row: NoiseRow, most: int) -> list[object]:
-    powers = [f"{value:.3f}" for value in row.pass_hat]
-    return [tag("span", f"{row.reward:.3f}", class_="strong"), _share(row.drop), *powers,
-            *[formats.ABSENT] * (most - len(powers)), f"{row.tokens:.0f}", f"{row.turns:.1f}", f"{row.injections:.2f}",
-            _share(row.stable), _number(row.similar), _number(row.entropy), _share(row.misled), _share(row.deviated)]
 
 
 def _number(value: float | None) -> object:
