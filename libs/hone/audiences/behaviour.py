@@ -12,8 +12,8 @@ from hone.audiences import columns
 from hone.audiences.columns import PARTS, Columns, Features, Floats
 from hone.spec.problems import Invalid, Problem, found
 
-KEYS = ("merchant_id", "week", *PARTS, "outcome")
-"""Keys of every row; `user_id` may stand beside them."""
+KEYS = ("merchant_id", *PARTS, "outcome")
+"""Keys of every row; `week` and `user_id` may stand beside them."""
 MOST_ROWS, MOST_STEPS = 100_000, 8
 
 
@@ -51,10 +51,10 @@ class Behaviour:
 
 
 def read(rows: Iterable[Mapping[str, Any]]) -> Behaviour:
-    """Return the behaviour that JSON rows hold: merchant_id, week, user, merchant, strategy, outcome and user_id.
+    """Return the behaviour that JSON rows hold: merchant_id, user, merchant, strategy, outcome, week and user_id.
 
-    Raises Invalid, naming the row, for a key that lacks, a value that is no number or word, or an outcome that is not
-    0 or 1.
+    Without weeks all rows are of week 0. Raises Invalid, naming the row, for another key that lacks, a value that is
+    no number or word, or an outcome that is not 0 or 1.
     """
     given = list(rows)
     if not 0 < len(given) <= MOST_ROWS:
@@ -72,7 +72,7 @@ def read(rows: Iterable[Mapping[str, Any]]) -> Behaviour:
         made, known, _encoded(made, known),
         np.array([_outcome(row, steps, place) for place, row in enumerate(given, 1)]), steps,
         np.array([str(row["merchant_id"]) for row in given]),
-        np.array([_week(row, place) for place, row in enumerate(given, 1)]),
+        np.array([_week(row, place, "week" in given[0]) for place, row in enumerate(given, 1)]),
         [str(row.get("user_id", f"row {place}")) for place, row in enumerate(given, 1)])
 
 
@@ -109,8 +109,10 @@ def _outcome(row: Mapping[str, Any], steps: Sequence[str], number: int) -> list[
     return [float(outcome[step]) for step in steps]
 
 
-def _week(row: Mapping[str, Any], number: int) -> float:
-    week = row["week"]
+def _week(row: Mapping[str, Any], number: int, given: bool) -> float:
+    if ("week" in row) != given:
+        raise Invalid([Problem(f"row {number}: week", found(row.get("week")), "one in every row, or in none")])
+    week = row.get("week", 0)
     if isinstance(week, bool) or not isinstance(week, int | float) or not math.isfinite(week):
         raise Invalid([Problem(f"row {number}: week", found(week), "a number")])
     return float(week)

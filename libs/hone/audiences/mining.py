@@ -15,6 +15,7 @@ from hone.audiences.behaviour import Behaviour
 from hone.audiences.columns import Floats
 from hone.audiences.decision_policies import Condition, DecisionPolicy, PolicySet, Predicate, all_hold, expect_known
 from hone.spec.parameters import Strict
+from hone.spec.problems import Invalid, Problem
 
 _DEEPEST, _TREES = 3, 6
 
@@ -45,7 +46,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is held out in turn: merchants, or the weeks of a single one."""
+    """What is held out in turn: merchants, or the weeks of a single one. Raises Invalid where there is one of both."""
 
     place: NDArray[np.int64]  # [N], of each exposure's part
     single: bool
@@ -53,8 +54,13 @@ class _Parts:
     @classmethod
     def of(cls, behaviour: Behaviour) -> "_Parts":
         _, place = np.unique(behaviour.merchants, return_inverse=True)
-        single = not place.any()
-        return cls(np.unique(behaviour.weeks, return_inverse=True)[1] if single else place, single)
+        if place.any():
+            return cls(place, single=False)
+        weeks, place = np.unique(behaviour.weeks, return_inverse=True)
+        if len(weeks) == 1:
+            raise Invalid([Problem("week", f"{weeks[0]:g} in every row", "several weeks, because the rows are of one "
+                                   "merchant: rules have to hold in weeks that are left out")])
+        return cls(place, single=True)
 
 
 def mine(

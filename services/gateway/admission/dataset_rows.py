@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, Any
@@ -126,14 +126,28 @@ def rows_without(manifest: Mapping[str, Any], column: str) -> str | None:
 
 def refuse(report: RowChecks, allow_bad_rows: bool) -> None:
     """Raise Invalid when no row is good, and Unusable when some are bad and that is not allowed."""
-    problems = [Problem(f"row {row}: {problem.field}", problem.found, problem.expected)
-                for row, problem in report.problems]
+    problems = _by_rows(report.problems)
     if not report.good:
         raise Invalid(problems or [Problem("file", "no rows", "at least one row")])
     if report.bad and not allow_bad_rows:
         raise Unusable(
             f"{report.bad} of {report.rows} rows are bad; allow_bad_rows would store the other {report.good}.",
             problems, extra={"report": report.as_json()})
+
+
+def _by_rows(problems: Iterable[tuple[int, Problem]]) -> list[Problem]:
+    """Return problems of rows, a problem that many rows have in common once, with the first of these rows."""
+    rows: dict[Problem, list[int]] = {}
+    for row, problem in problems:
+        rows.setdefault(problem, []).append(row)
+    return [Problem(f"{_named(having)}: {problem.field}", problem.found, problem.expected)
+            for problem, having in rows.items()]
+
+
+def _named(rows: Sequence[int]) -> str:
+    more = len(rows) - _NAMED
+    named = f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:_NAMED]))}"
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def check(
@@ -188,8 +202,9 @@ def _keys(row: dict[str, Any]) -> list[Problem]:
 
 def _prompt(row: dict[str, Any]) -> list[Problem]:
     given = [name for name in _PROMPTS if name in row]
-    if not given and row.keys() >= {*behaviour.KEYS}:
-        return []  # what users did (docs/audiences.md): no policy is asked
+    if not given and {"merchant_id", "outcome"} <= row.keys():  # what users did (docs/audiences.md): no policy is asked
+        return [Problem(name, "nothing", f"a key of a row of behaviour: {', '.join(behaviour.KEYS)}")
+                for name in behaviour.KEYS if name not in row]
     if len(given) != 1:
         both = "both prompt and messages" if given else "nothing"
         return [Problem("prompt", both, "exactly one of prompt, messages")]

@@ -39,7 +39,7 @@ class WantedAudienceFit(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    dataset: str = Field(max_length=300, description="A dataset of yours with rows of behaviour: merchant_id, week, "
+    dataset: str = Field(max_length=300, description="A dataset of yours with rows of behaviour: merchant_id, "
                          "user, merchant, strategy and outcome.")
     params: FitParams = FitParams()
     reasoner: ReasonerSpec | None = Field(None, description="Who answers in the role simulator; null: nobody, the "

@@ -192,7 +192,7 @@ def test_a_wrong_request_for_a_fit_is_refused_by_its_field(
     assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert refused_field(refused.value)[0] == field
     if request_of["dataset"] == "prompts":
-        assert "rows without merchant_id, week, user" in str(refused.value.details())
+        assert "rows without merchant_id, user" in str(refused.value.details())
 
 
 def test_the_fit_of_another_tenant_is_not_found(simulation: Any, fit: str) -> None:

@@ -41,11 +41,19 @@ def test_a_wrong_row_is_named(change: dict[str, Any], message: str) -> None:
         read([ROW, {**ROW, **change}])
 
 
+def test_weeks_may_lack_but_not_in_some_rows() -> None:
+    bare = {key: value for key, value in ROW.items() if key != "week"}
+    assert read([bare, bare]).weeks.tolist() == [0.0, 0.0]
+    for rows in ([ROW, bare], [bare, ROW]):
+        with pytest.raises(Invalid, match=r"row 2: week: found .*, expected one in every row, or in none"):
+            read(rows)
+
+
 def test_columns_that_lack_are_all_named() -> None:
     with pytest.raises(Invalid) as refused:
         read([{"prompt": "2+3="}])
     assert [one.field for one in refused.value.problems] == [
-        f"row 1: {name}" for name in ("merchant_id", "week", "user", "merchant", "strategy", "outcome")]
+        f"row 1: {name}" for name in ("merchant_id", "user", "merchant", "strategy", "outcome")]
     with pytest.raises(Invalid, match="dataset: found 0 rows"):
         read([])
     with pytest.raises(Invalid, match="row 1: outcome: found 0 steps"):

@@ -83,6 +83,8 @@ def test_a_single_merchant_is_split_by_week_and_its_policies_say_so() -> None:
     assert found.policies
     assert not any(policy.transferable for policy in found.policies)
     assert "not tested on other merchants" in found.policies[0].text
+    with pytest.raises(Invalid, match="week: found 2 in every row, expected several weeks"):
+        mine(replace(lone, weeks=np.full(len(lone), 2.0)), MiningParams())
 
 
 def test_a_policy_that_never_holds_changes_nothing() -> None:

@@ -21,7 +21,7 @@ GOOD: list[Any] = [
         {"role": "tool", "tool_call_id": "1", "content": ""},
         {"role": "assistant", "content": [{"type": "text", "text": "b"}], "weight": 1}],
      "tools": [{"type": "function", "function": {"name": "f"}}]}, {"prompt": "a", "reference": "for a grader"},
-    {"merchant_id": "m", "week": 1, "user": {"a": 1}, "merchant": {}, "strategy": {}, "outcome": {"order": 1}}]
+    {"merchant_id": "m", "user": {"a": 1}, "merchant": {}, "strategy": {}, "outcome": {"order": 1}}]
 
 BAD: list[tuple[bytes, str, str]] = [
     (b"{", "row", "one JSON object per line"), (b"[1]", "row", "a JSON object"),
@@ -32,7 +32,8 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"messages": [{"role": "user", "role": "user", "content": "a"}], "answer": "b"}', "role",
      "each key of an object once"),
     (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
-    (b'{"merchant_id": "m", "week": 1, "user": {}, "outcome": {}}', "prompt", "exactly one of prompt, messages"),
+    (b'{"merchant_id": "m", "user": {}, "merchant": {}, "outcome": {}}', "strategy",
+     "a key of a row of behaviour: merchant_id, user, merchant, strategy, outcome"),
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
@@ -80,7 +81,7 @@ def test_good_rows_are_kept_whole_and_counted() -> None:
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in good)
     assert report.columns == {
         "prompt": 4, "messages": 2, "tools": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1,
-        **dict.fromkeys(("merchant_id", "week", "user", "merchant", "strategy", "outcome"), 1)}
+        **dict.fromkeys(("merchant_id", "user", "merchant", "strategy", "outcome"), 1)}
     assert (report.rows, report.good, report.bad) == (7, 7, 0)
 
 
@@ -187,3 +188,10 @@ def test_rows_that_lack_a_key_of_others_are_named() -> None:
     assert dataset_rows.rows_without(manifest, "other") == "0 of 7 rows have other"
     earlier = {"rows": 7, "columns": {"answer": 2}}
     assert dataset_rows.rows_without(earlier, "answer") == "2 of 7 rows have answer", "stored before rows were named"
+
+
+def test_a_problem_of_many_rows_is_reported_once() -> None:
+    lines = [b'{"answer": "b"}'] * 5 + [b'{"prompt": 1, "answer": "b"}']
+    with pytest.raises(Invalid) as refused:
+        dataset_rows.refuse(dataset_rows.check(lines, len), allow_bad_rows=False)
+    assert [one.field for one in refused.value.problems] == ["rows 1, 2, 3 and 2 more: prompt", "row 6: prompt"]
