@@ -21,7 +21,7 @@ class Renderer:
     """Renders conversations for one model. Raises TokenizerError for what its template refuses or drops."""
 
     def __init__(self, template: ChatTemplate | None, control: Iterable[str], end: str) -> None:
-        """`control` are the texts of control tokens that others may not write; `end` closes the template's answers."""
+        """`control` are the texts of control tokens that others may not write; `end` closes the model's answers."""
         tokens = set(control)
         self._template, self._end = template, end
         self._others, self.own = Disarmed(tokens), Disarmed(tokens - SPOKEN)
@@ -67,9 +67,11 @@ class Renderer:
         """Return the text of a prompt, and the text of the answer that follows it, with the template's end.
 
         What the prompt began is not in the answer again. An answer without reasoning follows a prompt that opens none.
+        Without a template earlier answers end as sampled ones do, so that the prompt is that of a rollout.
         """
-        prompt = self.prompt(messages, tools)
-        whole = self.whole(messages, answer, tools)
+        prompt, whole = self.prompt(messages, tools), self.whole(messages, answer, tools)
+        if self._template is None:
+            prompt, whole = self._ended(messages), self._ended(messages) + whole[len(prompt):]
         if whole.startswith(prompt) and _holds(whole[len(prompt):], self.own.text(content_text(answer))):
             return prompt, self._closed(whole[len(prompt):])
         if answer.get("tool_calls"):
@@ -108,6 +110,12 @@ class Renderer:
         disarmed = self.own if message["role"] == "assistant" else self._others
         found: Message = disarmed.value(plain(message, self._parts))
         return found
+
+    def _ended(self, messages: Sequence[Message]) -> str:
+        """Return messages joined, with the end behind each answer but one that is to be continued."""
+        *earlier, last = messages
+        return "".join(self._joined(one) + (self._end if one["role"] == "assistant" else "")
+                       for one in earlier) + self._joined(last)
 
     def _joined(self, message: Message) -> str:
         return (self.own if message["role"] == "assistant" else self._others).text(content_text(message))

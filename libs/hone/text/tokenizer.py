@@ -32,7 +32,8 @@ class Tokenizer(ModelText):
         self._ends = tuple(ends.collect(files, self._vocabulary, self._vocabulary.id_of(self._turn_end)))
         self._control = self._controlling()
         self._renderer = Renderer(
-            self._template, () if rules and rules.control_tokens else self._control, self._turn_end)
+            self._template, () if rules and rules.control_tokens else self._control,
+            self._turn_end if self._template else self._named.get("eos_token") or self._ends[0].text)
 
     @cached_property
     def facts(self) -> Facts:

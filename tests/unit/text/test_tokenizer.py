@@ -45,6 +45,16 @@ def test_without_a_template_contents_are_joined() -> None:
     assert tokenizer.prompt_ids([*user("12"), {"role": "assistant", "content": "34"}]) == ids("1234")
 
 
+def test_without_a_template_earlier_answers_of_training_data_end_as_sampled_ones() -> None:
+    tokenizer, answer = Tokenizer(files()), {"role": "assistant", "content": "34"}
+    first, sampled = tokenizer.answer_ids(user("12"), answer)
+    later, last = tokenizer.answer_ids([*user("12"), answer, *user("5")], {"role": "assistant", "content": "6"})
+    assert later == tokenizer.next_prompt_ids(user("12"), first, sampled, user("5"))
+    assert (later, last) == ([*ids("1234"), toy.EOS, *ids("5")], [*ids("6"), toy.EOS])
+    assert tokenizer.answer_ids([*user("12"), answer], {"role": "assistant", "content": "5"}) == (
+        ids("1234"), [*ids("5"), toy.EOS]), "an answer that is continued has not ended"
+
+
 def test_a_plain_prompt_gets_what_the_tokenizer_itself_puts_around_it() -> None:
     vocabulary = Vocabulary.from_str(files()["tokenizer.json"].decode())
     vocabulary.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", toy.BOS)])
