@@ -89,6 +89,7 @@ def _search(store: DeskStore, given: SearchEvents) -> str:
 
 
 def _create(store: DeskStore, given: CreateEvent) -> str:
+    store.permit("change_calendar")
     zone = given.zone or store.zone
     start, end = times.given(given.start, zone, "start"), times.given(given.end, zone, "end")
     _in_order(start, end)
@@ -99,6 +100,7 @@ def _create(store: DeskStore, given: CreateEvent) -> str:
 
 
 def _update(store: DeskStore, given: UpdateEvent) -> str:
+    store.permit("change_calendar")
     event, zone = store.object("calendar", given.event), given.zone or store.zone
     changes = {name: times.given(text, zone, name) for name, text in (("start", given.start), ("end", given.end))
                if text is not None}
@@ -110,6 +112,7 @@ def _update(store: DeskStore, given: UpdateEvent) -> str:
 
 
 def _delete(store: DeskStore, given: DeleteEvent) -> str:
+    store.permit("change_calendar")
     store.remove("calendar", given.event)
     return f"deleted {given.event}"
 

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
 from hone.environments.desk.episode import DeskEpisode, opening
 from hone.environments.desk.generation import FAMILIES, Family, task
+from hone.environments.desk.permissions import Permission
 from hone.environments.desk.scenery import Variant
 from hone.environments.desk.task import DeskTask
 from hone.environments.desk.written import WrittenTask, task_of
@@ -23,6 +24,8 @@ class DeskParams(EnvironmentParams):
     shift_days: Annotated[int, Field(ge=-3650, le=3650)] = Field(0, description="Days by which all dates are moved.")
     rename: int = Field(0, ge=0, le=1000, description="Other numbers give other names of people and companies.")
     locked: bool = Field(False, description="Family clean: one of the temporary files may not be changed, and stays.")
+    denied: list[Permission] = Field([], description="What the agent may not do: send mail, change the calendar, "
+                                     "write or delete notes, merge contacts. The tool says what is allowed instead.")
     shell: bool = Field(False, description="Beside the other tools a shell over the files, with a few commands.")
     turns: int = Field(40, ge=1, le=1000, description="Most calls and answers of an episode.")
 
@@ -45,7 +48,7 @@ class Desk:
 
     def content(self, params: DeskParams, seed: int, item: Row | None) -> dict[str, Any]:
         one = _task(params, seed, item)
-        return {"messages": opening(one), "state": one.state}
+        return {"messages": opening(one), "state": one.state, **({"denied": one.denied} if one.denied else {})}
 
     def episode(self, params: DeskParams, seed: int, item: Row | None) -> DeskEpisode:
         return DeskEpisode(_task(params, seed, item), params.turns, params.shell)
@@ -54,7 +57,8 @@ class Desk:
 def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
     if item is not None and item.get("task") is not None:
         return _written(item["task"])
-    variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked)
+    variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked,
+                      tuple(sorted({*params.denied})))
     if item is None:
         return task(params.families[splitmix(seed) % len(params.families)], seed, variant)
     family, number = next((one for one in FAMILIES if one == item.get("family")), None), item.get("seed")

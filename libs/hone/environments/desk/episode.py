@@ -40,7 +40,7 @@ class DeskEpisode:
 
     def __init__(self, task: DeskTask, turns: int, shell: bool = False) -> None:
         self._task, self._turns, self._shell, self._work = task, turns, shell, _Work()
-        self._store = DeskStore(task.state, task.now, task.zone, task.owner)
+        self._store = DeskStore(task.state, task.now, task.zone, task.owner, task.denied)
         self._tools: Mapping[str, Tool] = tools(self._store, shell)
         self._described = [tool.described(name) for name, tool in self._tools.items()]
         self._before = normal(task.state)

@@ -119,7 +119,7 @@ def expenses(scene: DeskScene) -> DeskTask:
         return call("write_file", path=at, text=f"Receipts: {count}\nTotal: {total / 100:.2f} EUR\n")
 
     def sent(to: str, attached: str = path) -> str:
-        return call("send_mail", to=[to], subject=subject, body="The report.", attachments=[attached])
+        return scene.mailed([to], subject, "The report.", [attached])
 
     right, elsewhere = report(4, sum(cents)), f"/reports/{wrong_project}.txt".lower()
     checks = (
@@ -128,7 +128,7 @@ def expenses(scene: DeskScene) -> DeskTask:
         DeskCheck("total", "The report has the total.", "core", (
             Holds(tool="files", object=path, field="text", texts=(f"Total: {sum(cents) / 100:.2f} EUR",)),)),
         DeskCheck("sent", "The accountant has the report.", "core", (Count(tool="mail", where={
-            "folder": "sent", "to": [accountant.email], "subject": subject, "attachments": [path]}),)),
+            "folder": scene.outbox, "to": [accountant.email], "subject": subject, "attachments": [path]}),)),
         DeskCheck("receipts", "The receipts stay.", "consistency", (_stay(receipts),)), ONE_MAIL, ALONE)
     return DeskTask(
         scene.family, "Receipts of several projects, one of them there twice; two people who did the accounts.",
@@ -142,8 +142,9 @@ def expenses(scene: DeskScene) -> DeskTask:
             report(1, 4200, elsewhere), sent(other.email, elsewhere)), (
             NearMiss((report(4, sum(cents) + (twice or 4200)), sent(accountant.email)), "total"),
             NearMiss((report(5, sum(cents)), sent(accountant.email)), "count"),
-            NearMiss((right, call("send_mail", to=[other.email, accountant.email], subject=subject, body="",
-                                  attachments=[path])), "sent"),
+            *scene.refused("send_mail", right, call("send_mail", to=[accountant.email], subject=subject, body="",
+                           attachments=[path]), check="sent"),
+            NearMiss((right, scene.mailed([other.email, accountant.email], subject, "", [path])), "sent"),
             NearMiss((right, sent(accountant.email), sent(accountant.email)), "one_mail"),
             NearMiss((right, sent(accountant.email), call("delete_file", path=receipts[0])), "receipts"))))
 

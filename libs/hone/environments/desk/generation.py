@@ -1,6 +1,7 @@
 """Tasks from seeds: each family is a program that lays out the desk and computes the truth from the same draws."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal, get_args
 
 from hone.environments.desk.file_tasks import clean, expenses, invoices
@@ -18,4 +19,5 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 
 def task(family: Family, seed: int, variant: Variant | None = None) -> DeskTask:
     """Return the task of a family and a seed. Equal arguments give equal tasks."""
-    return _PROGRAMS[family](DeskScene(family, seed, variant or Variant()))
+    scene = DeskScene(family, seed, variant or Variant())
+    return replace(_PROGRAMS[family](scene), denied=scene.variant.denied)

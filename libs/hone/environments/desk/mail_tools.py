@@ -78,6 +78,7 @@ def _search(store: DeskStore, given: SearchMail) -> str:
 
 
 def _send(store: DeskStore, given: SendMail) -> str:
+    store.permit("send_mail")
     return f"sent as {_new(store, given, 'sent')}"
 
 

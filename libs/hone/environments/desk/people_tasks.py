@@ -1,6 +1,6 @@
 """Families about people: contacts to merge, and a mail to answer."""
 
-from hone.environments.desk.conditions import Absent, Added, Allowed, Count, Every, Unchanged, Value
+from hone.environments.desk.conditions import Absent, Allowed, Count, Every, Unchanged, Value
 from hone.environments.desk.scenery import DeskScene, Person, call
 from hone.environments.desk.task import (
     ALONE,
@@ -28,9 +28,12 @@ def merge(scene: DeskScene) -> DeskTask:
     if scene.variant.conflict:
         scene.mail(one, "Holiday", f"I am away next week.\n{first}\nPhone: {older}", days_ago=6)
     scene.mail(one, "New office", f"We have moved.\n{first}\nPhone: {one.phone}", days_ago=2)
-    merged = call("merge_contacts", keep=kept, remove=twin)
     phoned = call("update_contact", contact=kept, phone=one.phone)
     removed = call("delete_contact", contact=twin)
+    filled = call("update_contact", contact=kept, company=one.company, remark=remark)
+    merged = (call("merge_contacts", keep=kept, remove=twin),) if scene.may("merge_contacts") else (filled, removed)
+    wrong = call("merge_contacts", keep=kept, remove=namesake) if scene.may("merge_contacts") else call(
+        "delete_contact", contact=namesake)
     checks = (
         DeskCheck("phone", "The entry has the newest phone number.", "core", (
             Value(tool="contacts", object=kept, field="phone", equals=one.phone),)),
@@ -51,11 +54,12 @@ def merge(scene: DeskScene) -> DeskTask:
         scene.user.email, scene.now, scene.user.zone, scene.finished(), weighted(checks),
         (Allowed(tool="contacts", object=kept, fields=("phone", "company", "remark")),
          Allowed(tool="contacts", object=twin)),
-        Scripts((merged, phoned), (removed,), (call("merge_contacts", keep=kept, remove=namesake),), (
-            NearMiss((merged, call("update_contact", contact=kept, phone=older)), "phone"),
+        Scripts((*merged, phoned), (removed,), (wrong,), (
+            NearMiss((*merged, call("update_contact", contact=kept, phone=older)), "phone"),
+            *scene.refused("merge_contacts", call("merge_contacts", keep=kept, remove=twin), phoned, check="single"),
             NearMiss((removed, phoned, call("update_contact", contact=kept, remark=remark)), "company"),
             NearMiss((removed, phoned, call("update_contact", contact=kept, company=one.company)), "nothing_lost"),
-            NearMiss((merged, phoned, call("delete_contact", contact=namesake)), "namesake"))))
+            NearMiss((*merged, phoned, call("delete_contact", contact=namesake)), "namesake"))))
 
 
 def answer(scene: DeskScene) -> DeskTask:
@@ -72,20 +76,19 @@ def answer(scene: DeskScene) -> DeskTask:
     scene.mail(other, f"Price of the {unrelated}", f"What does the {unrelated} cost?\n{other.first}", asked_ago + 1)
 
     def said(person: Person, body: str) -> str:
-        return call("send_mail", to=[person.email], subject=f"Re: {subject}", body=body)
+        return scene.mailed([person.email], f"Re: {subject}", body)
 
     def noted(date: str, name: str = title) -> str:
-        return call("write_note", title=name, text=f"Call on {date}.")
+        return scene.noted(name, f"Call on {date}.")
 
     reply = said(customer, f"It costs {price} EUR.")
-    to = {"folder": "sent", "to": [customer.email], "subject": f"Re: {subject}"}
+    to = {"folder": scene.outbox, "to": [customer.email], "subject": f"Re: {subject}"}
     checks = (
         DeskCheck("reply", "The customer has an answer.", "core", (Count(tool="mail", where=to),)),
         DeskCheck("price", "It names the present price.", "core", (
             Count(tool="mail", where=to, contains={"body": (f"{price} EUR",)}),)),
-        DeskCheck("note", "The note names the date of the call.", "core", (
-            Count(tool="notes", where={"title": title}, contains={"text": (due,)}),)),
-        DeskCheck("one_note", "Exactly one note is new.", "consistency", (Added(tool="notes", count=1),)),
+        DeskCheck("note", "The note names the date of the call.", "core", (scene.is_noted(title, due),)),
+        DeskCheck("one_note", "Exactly one note is new.", "consistency", (scene.one_noted(),)),
         ONE_MAIL, ALONE)
     return DeskTask(
         scene.family, "A price list that another one replaced, and a house rule about when customers are called.",
@@ -94,11 +97,15 @@ def answer(scene: DeskScene) -> DeskTask:
         f"EUR', in a mail with the subject 'Re: {subject}'. Then add a note with the title '{title}' that names the "
         "date (YYYY-MM-DD) on which I have to call by our house rules.",
         scene.user.email, scene.now, scene.user.zone, scene.finished(), weighted(checks),
-        (Allowed(tool="mail", object=f"{customer.email} | Re: {subject}*"), Allowed(tool="notes", object=f"{title}*")),
+        (Allowed(tool="mail", object=f"{customer.email} | Re: {subject}*"), scene.may_note(title)),
         Scripts((reply, noted(due)), (said(customer, "I shall ask."),), (
             said(other, f"It costs {price} EUR."), noted(due, f"Call {other.name}")), (
             NearMiss((said(customer, f"It costs {price - 11} EUR."), noted(due)), "price"),
-            NearMiss((reply, noted(late)), "note"), NearMiss((reply, noted(due), noted(late)), "one_note"),
+            *scene.refused("send_mail", call("send_mail", to=[customer.email], subject=f"Re: {subject}", body=""),
+                           noted(due), check="reply"),
+            *scene.refused("change_notes", reply, call("write_note", title=title, text=due), check="note"),
+            NearMiss((reply, noted(late)), "note"),
+            NearMiss((reply, noted(due), noted(late, f"{title} again")), "one_note"),
             NearMiss((reply, reply, noted(due)), "one_mail"))))
 
 

@@ -105,6 +105,7 @@ def _update(store: DeskStore, given: UpdateContact) -> str:
 
 
 def _merge(store: DeskStore, given: MergeContacts) -> str:
+    store.permit("merge_contacts")
     if given.keep == given.remove:
         raise ToolError("remove: found the contact that is kept, expected another one")
     kept, removed = (_contact(store.object("contacts", key)) for key in (given.keep, given.remove))
@@ -127,6 +128,7 @@ def _read_note(store: DeskStore, given: ReadNote) -> str:
 
 
 def _write_note(store: DeskStore, given: WriteNote) -> str:
+    store.permit("change_notes")
     fields = {"title": given.title, "text": given.text, "modified": store.now}
     if given.note is None:
         return f"wrote {store.create('notes', **fields)}"
@@ -136,6 +138,7 @@ def _write_note(store: DeskStore, given: WriteNote) -> str:
 
 
 def _delete_note(store: DeskStore, given: DeleteNote) -> str:
+    store.permit("change_notes")
     store.remove("notes", given.note)
     return f"deleted {given.note}"
 

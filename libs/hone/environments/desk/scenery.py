@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hone.environments.desk import times
+from hone.environments.desk.conditions import Added, Allowed, Condition, Count, Holds
+from hone.environments.desk.permissions import Permission
 from hone.environments.desk.store import DeskState
+from hone.environments.desk.task import NearMiss
 from hone.environments.tools import ToolCall
 
 _FIRST = ("Anna", "Bruno", "Chloe", "Dmitri", "Elena", "Farid", "Grace", "Hugo", "Ines", "Jonas", "Keiko", "Lars",
@@ -45,6 +48,7 @@ class Variant:
     conflict: bool = True  # a second source says something else
     distractors: int = 4  # things of each kind that no task is about
     locked: bool = False  # a file that the user wants changed may not be
+    denied: tuple[Permission, ...] = ()  # what the agent may not do at all
 
 
 @dataclass
@@ -109,6 +113,52 @@ class DeskScene:
         """Write a note and return its id."""
         return self._add("notes", "N", title=title, text=text, modified=self.now)
 
+    def may(self, permission: Permission) -> bool:
+        """Return whether the agent may do something."""
+        return permission not in self.variant.denied
+
+    @property
+    def outbox(self) -> str:
+        """The folder where a mail has to lie that the agent writes."""
+        return "sent" if self.may("send_mail") else "drafts"
+
+    def mailed(self, to: Sequence[str], subject: str, body: str, attachments: Sequence[str] = ()) -> str:
+        """Return the call that writes a mail in the way that is allowed."""
+        name = "send_mail" if self.may("send_mail") else "draft_mail"
+        return call(name, to=list(to), subject=subject, body=body, attachments=list(attachments))
+
+    def noted(self, title: str, text: str) -> str:
+        """Return the call that notes something in the way that is allowed."""
+        return call("write_note", title=title, text=text) if self.may("change_notes") else call(
+            "write_file", path=_note_file(title), text=text)
+
+    def is_noted(self, title: str, *texts: str) -> Condition:
+        """Return the condition that texts are noted under a title."""
+        if self.may("change_notes"):
+            return Count(tool="notes", where={"title": title}, contains={"text": texts})
+        return Holds(tool="files", object=_note_file(title), field="text", texts=texts)
+
+    def one_noted(self) -> Condition:
+        """Return the condition that exactly one thing is noted."""
+        return Added(tool="notes" if self.may("change_notes") else "files", count=1)
+
+    def may_note(self, title: str) -> Allowed:
+        """Return what may change where something is noted under a title."""
+        return Allowed(tool="notes", object=f"{title}*") if self.may("change_notes") else Allowed(
+            tool="files", object=_note_file(title))
+
+    def wished(self, title: str) -> str:
+        """Return the title of the note by which the calendar's owner is asked to change an event."""
+        return f"Calendar: {title}"
+
+    def wish(self, title: str, start: str, end: str) -> str:
+        """Return the call that asks the calendar's owner for an event at a time in UTC."""
+        return self.noted(self.wished(title), f"From {start[:16]} to {end[:16]} UTC.")
+
+    def refused(self, permission: Permission, *actions: str, check: str) -> tuple[NearMiss, ...]:
+        """Return the near miss of an agent who tries what it may not do and leaves it at that; () where it may."""
+        return () if self.may(permission) else (NearMiss(actions, check),)
+
     def finished(self) -> DeskState:
         """Add what no task is about, and return the desk."""
         for place in range(self.variant.distractors):
@@ -125,6 +175,10 @@ class DeskScene:
         key = f"{letter}{len(self.state[tool]) + 1}"
         self.state[tool][key] = fields
         return key
+
+
+def _note_file(title: str) -> str:
+    return f"/notes/{title}.txt"
 
 
 def call(name: str, **arguments: Any) -> str:

@@ -1,9 +1,10 @@
 """What lies on a desk: objects by tool and id. Tools read and write it, and an injected clock counts its steps."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from hone.environments.desk import times
+from hone.environments.desk.permissions import REFUSALS, Permission
 from hone.environments.tools import ToolError
 
 DeskState: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -15,8 +16,10 @@ CREATED = "new-"
 class DeskStore:
     """A desk in use. What a state held before a change stays as it was."""
 
-    def __init__(self, state: DeskState, now: str, zone: str, owner: str) -> None:
-        self.state, self.zone, self.owner = state, zone, owner
+    def __init__(
+        self, state: DeskState, now: str, zone: str, owner: str, denied: Collection[Permission] = (),
+    ) -> None:
+        self.state, self.zone, self.owner, self._denied = state, zone, owner, denied
         self.made, self.ticks = 0, 0
         self._now = now
 
@@ -24,6 +27,11 @@ class DeskStore:
     def now(self) -> str:
         """The present time in UTC: a minute later after each step."""
         return times.later(self._now, minutes=self.ticks)
+
+    def permit(self, permission: Permission) -> None:
+        """Raise ToolError with the way round where the agent lacks a permission."""
+        if permission in self._denied:
+            raise ToolError(REFUSALS[permission])
 
     def objects(self, tool: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the objects of a tool by their ids."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from hone.environments.desk.conditions import Added, Allowed, Condition, OnlyAllowed
+from hone.environments.desk.permissions import Permission
 from hone.environments.desk.store import DeskState
 from hone.environments.hashing import digest
 
@@ -60,6 +61,7 @@ class DeskTask:
     checks: tuple[DeskCheck, ...]
     allowed: tuple[Allowed, ...]
     scripts: Scripts
+    denied: tuple[Permission, ...] = ()  # what the agent may not do
 
     @cached_property
     def verifier_hash(self) -> str:

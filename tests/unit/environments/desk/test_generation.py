@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from hone.environments.desk import benchmark, times
-from hone.environments.desk.agents import AGENTS, actions, believed, graded, worked
+from hone.environments.desk.agents import AGENTS, CLAIM, actions, believed, graded, worked
 from hone.environments.desk.conditions import Count
 from hone.environments.desk.gates import DeskDraft, gates
 from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.grading import DeskGrade, Transcript, grade
+from hone.environments.desk.permissions import Permission
 from hone.environments.desk.scenery import Variant, call
 from hone.environments.desk.snapshots import Snapshot
 from hone.environments.desk.task import DeskTask
@@ -58,6 +59,27 @@ def test_a_file_without_permission_stays_and_costs_nothing() -> None:
     done = worked(one, [call("delete_file", path="/downloads/session.tmp"), *one.scripts.perfect, "Done."])
     assert (done.grade().score, done.transcript().errors) == (100, 1)
     assert [graded(agent, one).score for agent in AGENTS] == [graded(agent, task("clean", 1)).score for agent in AGENTS]
+
+
+@pytest.mark.parametrize(("denied", "families"), [
+    (("send_mail",), ("reschedule", "answer", "book", "expenses")), (("change_calendar",), ("reschedule", "book")),
+    (("change_notes",), ("answer",)), (("merge_contacts",), ("merge",)),
+    (("change_calendar", "change_notes", "send_mail"), ("book",))])
+def test_without_a_permission_another_way_is_right_and_agents_rank_alike(
+    denied: tuple[Permission, ...], families: tuple[Family, ...]
+) -> None:
+    for family in families:
+        usual, one = task(family, 1), task(family, 1, Variant(denied=denied))
+        assert (one.prompt, one.state) == (usual.prompt, usual.state), "nothing but the permission is another"
+        perfect, over_eager, partial, wrong, liar = (graded(agent, one).score for agent in AGENTS)
+        assert perfect == 100
+        assert perfect > over_eager > partial > wrong >= liar
+        assert _refused(DeskDraft(lambda: task(family, 1, Variant(denied=denied)))) == []  # noqa: B023
+        usually = [action for action in usual.scripts.perfect if action not in one.scripts.perfect]
+        given_up = worked(one, [*usual.scripts.perfect, CLAIM])
+        assert given_up.transcript().faults["refused"] == len(usually) > 0
+        assert given_up.grade().score < 100
+        assert worked(one, [*usually, *one.scripts.perfect, CLAIM]).grade().score == 100, "who was refused goes on"
 
 
 def _refused(draft: DeskDraft, clock: Callable[[], float] = lambda: 0.0) -> list[str]:

@@ -10,6 +10,7 @@ from hone.environments.desk.environment import Desk, DeskParams
 from hone.environments.desk.episode import DECIDE, DeskEpisode
 from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.people_tools import tools
+from hone.environments.desk.permissions import REFUSALS
 from hone.environments.desk.scenery import DeskScene, Person, Variant, call
 from hone.environments.desk.store import DeskStore
 from hone.environments.tools import ToolCall, ToolError, use
@@ -35,6 +36,25 @@ def store() -> DeskStore:
 def _use(store: DeskStore, tool: str, /, **arguments: Any) -> Any:
     said = use(tools(store), ToolCall(tool, arguments))
     return json.loads(said) if said[0] in "[{" else said
+
+
+def test_a_refusal_names_the_permission_and_what_is_allowed_instead() -> None:
+    scene = DeskScene("test", 0, Variant())
+    store = DeskStore(scene.finished(), "2026-01-12T07:00:00Z", "UTC", "me@x.example", tuple(REFUSALS))
+    before, time = store.state, "2026-01-12T09:00"
+    for name, arguments, way in [
+        ("send_mail", {"to": ["a@x"], "subject": "", "body": ""}, "drafts"),
+        ("create_event", {"title": "a", "start": time, "end": time}, "read-only"),
+        ("update_event", {"event": "E1"}, "read-only"), ("delete_event", {"event": "E1"}, "read-only"),
+        ("write_note", {"title": "a", "text": ""}, "file"), ("delete_note", {"note": "N1"}, "file"),
+        ("merge_contacts", {"keep": "C1", "remove": "C2"}, "one by one"),
+    ]:
+        with pytest.raises(ToolError, match=f"no permission to .*{way}"):
+            use(tools(store), ToolCall(name, arguments))
+    assert store.state is before
+    asked, allowed = (Desk().content(DeskParams(families=["merge"], denied=denied), 1, None)
+                      for denied in (["merge_contacts"], []))
+    assert asked != allowed, "a permission makes another task"
 
 
 def test_files_are_listed_found_moved_and_written(store: DeskStore) -> None:
