@@ -1,8 +1,9 @@
 """`hone desk`: tasks of the desk that a model writes from a hint."""
 
 import json as jsonlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from hone.cli import connection
 from hone.cli.output import Commands, Json, note, one, say
 from hone.cli.packages import asked, ended
 from hone.client import Client
+from hone.client.package_resources import PackageJob
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tasks of the desk that a model writes from a hint.")
 
@@ -28,28 +30,45 @@ def make(
     within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
 ) -> None:
     """Have a model write tasks, each with what verifies it, and wait for those that pass the gates."""
-    if dataset is None and out is None:
-        raise typer.BadParameter("found neither --dataset nor --out, expected one of them at least")
+    expect_place(dataset, out)
     with connection.client() as client:
-        job = ended(client, client.make_desk_tasks(
-            dataset or "desk", hint, {"endpoint": author}, asked(validator), seed, tasks, within_s))
-        one(job, json)
-        if job.state != "done":
-            raise typer.Exit(1)
-        lines = _lines(client, job.id).encode()
-        if out is not None:
-            out.write_bytes(lines)
-        if dataset is not None:
-            client.upload_dataset(dataset, lines)
-    note(" and ".join([*([f"wrote {out}"] if out else []), *([f"made the dataset {dataset}"] if dataset else [])]))
+        job = client.make_desk_tasks(
+            dataset or "desk", hint, {"endpoint": author}, asked(validator), seed, tasks, within_s)
+        keep(client, job, dataset, out, json)
 
 
 @app.command()
 def rows(job_id: Annotated[str, typer.Argument(help="Id of the job.")]) -> None:
     """Write the tasks that a job made, as JSONL."""
     with connection.client() as client:
-        say(_lines(client, job_id).rstrip("\n"))
+        say(lines(client.made_rows(job_id)).rstrip("\n"))
 
 
-def _lines(client: Client, job_id: str) -> str:
-    return "".join(f"{jsonlib.dumps(row, ensure_ascii=False)}\n" for row in client.desk_rows(job_id))
+def expect_place(dataset: str | None, out: Path | None) -> None:
+    """Raise BadParameter where rows have no place to go."""
+    if dataset is None and out is None:
+        raise typer.BadParameter("found neither --dataset nor --out, expected one of them at least")
+
+
+def keep(client: Client, job: PackageJob, dataset: str | None, out: Path | None, json: bool) -> None:
+    """Wait for a job, and keep the rows that it made. Raises Exit where it made none."""
+    job = ended(client, job)
+    one(job, json)
+    if job.state != "done":
+        raise typer.Exit(1)
+    store(client, client.made_rows(job.id), dataset, out)
+
+
+def store(client: Client, made: Sequence[Mapping[str, Any]], dataset: str | None, out: Path | None) -> None:
+    """Write rows to a file, make a dataset of them, or both."""
+    content = lines(made).encode()
+    if out is not None:
+        out.write_bytes(content)
+    if dataset is not None:
+        client.upload_dataset(dataset, content)
+    note(" and ".join([*([f"wrote {out}"] if out else []), *([f"made the dataset {dataset}"] if dataset else [])]))
+
+
+def lines(made: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as JSONL."""
+    return "".join(f"{jsonlib.dumps(row, ensure_ascii=False)}\n" for row in made)

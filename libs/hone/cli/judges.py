@@ -34,11 +34,12 @@ def put(
 ) -> None:
     """Set a judge, or a verify server. docs/judges.md lists the terms."""
     with connection.client() as client:
-        one(client.put_judge(name, url, model, secret, **{"protocol": protocol, **dict(map(_term, term or []))}), json)
+        terms = {"protocol": protocol, **dict(map(named_value, term or []))}
+        one(client.put_judge(name, url, model, secret, **terms), json)
 
 
-def _term(text: str) -> tuple[str, Any]:
-    """Return a term by NAME=VALUE. Raises BadParameter."""
+def named_value(text: str) -> tuple[str, Any]:
+    """Return a name and its value by NAME=VALUE. Raises BadParameter."""
     name, equals, value = text.partition("=")
     if not equals:
         raise typer.BadParameter(f"found {text!r}, expected NAME=VALUE")

@@ -89,7 +89,7 @@ def ended(client: Client, job: PackageJob) -> PackageJob:
 
 @app.command()
 def jobs(limit: Limit = 20, json: Json = False) -> None:
-    """List the packages and tasks of the desk that are made from hints or were, the newest first."""
+    """List what is made from hints or was, the newest first: packages, tasks of the desk, lives."""
     with connection.client() as client:
         found = islice(every(client.package_jobs), limit)
         rows(found, ("id", "environment", "name", "state", "stage", "hint", "reason", "created_at"), json)

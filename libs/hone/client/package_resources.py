@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.client.resources import Resource
+from hone.remembering.lives import Sizes
 from hone.spec.roles import AuthorSpec, TrialSpec
 
 PACKAGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
@@ -39,19 +40,20 @@ class EnvironmentPackage(Resource):
 
 
 class PackageJob(Resource):
-    """A package, or tasks of the desk, made from a hint. `reason` says why it failed, or is not done yet.
+    """A package, tasks of the desk, or lives, made from a hint. `reason` says why it failed, or is not done yet.
 
     `report` says what was tried. `digest` names what was made: of a package the newest version of `name` at that time.
-    `progress` has the phase of a making by a model (schema, data, tools, tests, graph, tasks, trials), and how many of
-    its parts are done. `used` has the answers, tokens and cost of each model that was asked.
+    `progress` has the phase of a making by a model (schema, data, tools, tests, graph, tasks, lives, trials), and how
+    many of its parts are done. `used` has the answers, tokens and cost of each model that was asked.
     """
 
     id: str
-    environment: Literal["package", "desk"] = "package"
+    environment: Literal["package", "desk", "changing_user"] = "package"
     name: str
     hint: str
     seed: int
     tasks: int
+    sizes: Sizes | None = None
     author: AuthorSpec | None = None
     trial: TrialSpec | None = None
     validator: AuthorSpec | None = None

@@ -49,7 +49,7 @@ class Packages(Requests):
         self, name: str, hint: str, author: Mapping[str, Any], validator: Mapping[str, Any] | None = None,
         seed: int = 0, tasks: int = 8, within_s: int = 3600,
     ) -> PackageJob:
-        """Have a model write tasks of the desk from a hint; `desk_rows` returns them. Raises Refused, and Conflict.
+        """Have a model write tasks of the desk from a hint; `made_rows` returns them. Raises Refused, and Conflict.
 
         `author` and `validator`: {"endpoint": NAME} or {"model": NAME}; without a validator the author is asked.
         """
@@ -57,8 +57,21 @@ class Packages(Requests):
             "environment": "desk", "name": name, "hint": hint, "seed": seed, "tasks": tasks, "author": author,
             "validator": validator, "within_s": within_s})
 
-    def desk_rows(self, job_id: str) -> list[dict[str, Any]]:
-        """Return the tasks of the desk that a job made, as rows of a dataset. Raises NotFound where there are none."""
+    def make_lives(
+        self, name: str, hint: str, author: Mapping[str, Any], checker: Mapping[str, Any] | None = None,
+        seed: int = 0, lives: int = 20, sizes: Mapping[str, int] | None = None, within_s: int = 3600,
+    ) -> PackageJob:
+        """Have a model write lives of changing users from a hint; `made_rows` returns them. Raises Refused, Conflict.
+
+        `author` and `checker`: {"endpoint": NAME} or {"model": NAME}; without a checker the author is asked. `sizes`
+        are those of the environment's parameter `life`.
+        """
+        return self._send(PackageJob, "POST", "/v1/package-jobs", json={
+            "environment": "changing_user", "name": name, "hint": hint, "seed": seed, "tasks": lives, "author": author,
+            "validator": checker, "sizes": sizes, "within_s": within_s})
+
+    def made_rows(self, job_id: str) -> list[dict[str, Any]]:
+        """Return the tasks of the desk or the lives that a job made, as rows. Raises NotFound where there are none."""
         found = self._transport.request("GET", rest_path("package-jobs", job_id, "rows")).json()
         return list(found)
 

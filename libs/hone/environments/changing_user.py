@@ -1,10 +1,10 @@
 """A user whose state keeps changing, over months of evenings: what does the assistant remember? AMemGym, 2603.01966.
 
 A period is some sessions, each an opener that exposes values and further rounds, and then probes. Lives are drawn from
-seeds: ours, the paper's are a model's. The words are scripted, or a model's that is asked in the role `user` and whose
-words are checked against the life. The probes of a period come all at once, and each
-is answered by one action. Messages have a `name` for the harness `remembering`, which keeps probes out of the history:
-`opener`, `question`, `diagnosis`, `upper` and `result`.
+seeds, which is ours, or a row holds one that a model wrote, as in the paper. The words are the life's own, or a model's
+that is asked in the role `user` and whose words are checked against the life. The probes of a period come all at once,
+and each is answered by one action. Messages have a `name` for the harness `remembering`, which keeps probes out of the
+history: `opener`, `question`, `diagnosis`, `upper` and `result`.
 """
 
 import json
@@ -28,6 +28,7 @@ from hone.environments.contract import (
     WrongParams,
 )
 from hone.environments.hashing import digest
+from hone.environments.written_lives.rows import life_in
 from hone.remembering import talks
 from hone.remembering.examination import Examination, read_number
 from hone.remembering.generator import life
@@ -40,11 +41,11 @@ from hone.remembering.speech import USER, Turn, fault, prompt
 class ChangingUserParams(EnvironmentParams):
     """How large a life is, how the user speaks, and what is measured."""
 
-    life: Sizes = Field(Sizes(), description="Sizes of the user's life.")
+    life: Sizes = Field(Sizes(), description="Sizes of the user's life; of a written one only its rounds are read.")
     words: Manner = Field("english", description="english: sentences. plain: `city=Rome`, for tiny models.")
     speech: Literal["scripted", "model"] = Field(
-        "scripted", description="Who finds the user's words: templates, or the model of the role user. Probes are "
-        "always scripted.")
+        "scripted", description="Who finds the user's words: templates or the row, or the model of the role user. "
+        "Probes are always scripted.")
     most_retries: int = Field(2, ge=0, le=10, description="How often that model is asked again for words that do not "
                               "agree with the user's life. Then the sample is masked.")
     measure_upper: bool = Field(False, description="Ask each question once more after the values that it needs, once "
@@ -55,12 +56,12 @@ class ChangingUserParams(EnvironmentParams):
 
 
 class ChangingUser:
-    """A row has a recorded talk: `replies`, one for each round. Then nothing is said, off-policy."""
+    """A row has a written life, or a recorded talk: `replies`, one for each round; then nothing is said, off-policy."""
 
     summary = "A user whose state changes from period to period; after each one, questions show what is remembered."
     params = ChangingUserParams
     harness = "remembering"
-    columns: frozenset[str] | None = frozenset({"replies"})
+    columns: frozenset[str] | None = frozenset()  # `life` or `replies`, or both
     asked_roles = frozenset({USER})
     foreign = False
 
@@ -76,12 +77,16 @@ class ChangingUser:
         return {"life": one.hash, "words": params.words, **replies}
 
     def episode(self, params: ChangingUserParams, seed: int, item: Row | None) -> "ChangingUserEpisode":
-        if item is not None and params.speech == "model":
-            raise WrongParams("speech", params.speech, "scripted, because the row brings a talk that was recorded")
-        drawn = seed if item is None else _integer(item, seed)
-        made = life(params.life, drawn, PHRASES[params.words])
-        world = ChangingWorld(made, params, drawn, None if item is None else _replies(item, made, params.life))
-        return ChangingUserEpisode(world)
+        if item is None:
+            return ChangingUserEpisode(ChangingWorld(life(params.life, seed, PHRASES[params.words]), params, seed))
+        if params.speech == "model":
+            raise WrongParams("speech", params.speech, "scripted, because the row brings a talk or the user's words")
+        drawn, written = _integer(item, seed), item.get("life") is not None
+        if written and params.words != "english":
+            raise WrongParams("words", params.words, "english, because the row brings a written life")
+        made = life_in(item["life"]) if written else life(params.life, drawn, PHRASES[params.words])
+        replies = None if written and item.get("replies") is None else _replies(item, made, params.life)
+        return ChangingUserEpisode(ChangingWorld(made, params, drawn, replies, written))
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ class ChangingWorld:
     life: Life
     params: ChangingUserParams
     seed: int
-    replies: tuple[str, ...] | None  # recorded ones, of all rounds; None: the policy replies
+    replies: tuple[str, ...] | None = None  # recorded ones, of all rounds; None: the policy replies
+    written: bool = False  # whether a row brought the life
 
     @cached_property
     def hash(self) -> str:
@@ -259,7 +265,7 @@ class ChangingUserEpisode:
         if len(now.answers) < now.probes:
             return []
         result = now.exam.answered(now.answers)
-        now.shown = _shown(now.exam.results)
+        now.shown = _shown(now.exam.results, named=not self.world.written)
         sent = [self._result(result)] if self.world.params.results else []
         return sent if self._over() else [*sent, *self._begin()]
 
@@ -290,19 +296,22 @@ class ChangingUserEpisode:
                 "periods": [], "components": {}, **self._now.shown, "verified": self.verify()}
 
 
-def _shown(results: Sequence[PeriodResult]) -> Row:
-    return {"periods": [asdict(one) for one in results], "components": _components(results)}
+def _shown(results: Sequence[PeriodResult], *, named: bool) -> Row:
+    return {"periods": [asdict(one) for one in results], "components": _components(results, named=named)}
 
 
-def _components(results: Sequence[PeriodResult]) -> dict[str, float]:
-    """Return the figures of the periods so far; a memory score only where there is one."""
+def _components(results: Sequence[PeriodResult], *, named: bool) -> dict[str, float]:
+    """Return the figures of the periods so far; a memory score only where there is one.
+
+    `named`: also those of each variable. Written lives have too many different ones to be metrics.
+    """
     found = report(results)
     score = {} if found.memory_score is None else {"memory_score": found.memory_score}
     known = {f"known/{name}": right / asked for name, (right, asked) in found.known.items()}
     return {**score, "accuracy": found.accuracy, "write": found.write, "read": found.read,
             "utilization": found.utilization, "random": found.random, "upper": found.upper,
             "json_errors": float(found.json_errors), "left_out": float(found.left_out),
-            "known": fmean(known.values()), **known}
+            "known": fmean(known.values()), **(known if named else {})}
 
 
 def _rounds(world: ChangingWorld, t: int) -> list[Message]:

@@ -95,7 +95,7 @@ class Examination:
 
     def _asked(self, one: Question) -> str:
         options = [dict(zip(one.needs, values, strict=True)) for values in one.options]
-        return self._phrases.asked(one.text, options)
+        return self._phrases.asked(one.text, options, one.answers)
 
     def _diagnoses(self, state: State) -> Iterator[Probe]:
         for name, values in self._life.schema.items():

@@ -4,13 +4,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from hone.remembering.lives import Life, Period, Person, Question, Schema, Session, Sizes, State
+from hone.remembering.lives import MOST_EXPOSED, Life, Period, Person, Question, Schema, Session, Sizes, State
 from hone.remembering.phrases import Phrases
 from hone.remembering.vocabulary import EDUCATIONS, HOBBIES, NAMES, TOPICS, VARIABLES, values
 
 _FIRST_YEAR = 2026
-_MOST_EXPOSED = 3
-"""Variables that one opener tells."""
 Changes = Mapping[str, tuple[str | None, str]]
 
 
@@ -52,10 +50,10 @@ def _period(t: int, changes: Changes, sizes: Sizes, chance: random.Random, phras
     names = chance.sample([*changes], len(changes))
     groups = list[list[str]]()
     while names:
-        count = chance.randint(1, min(_MOST_EXPOSED, len(names)))
+        count = chance.randint(1, min(MOST_EXPOSED, len(names)))
         groups.append(names[:count])
         names = names[count:]
-    times = _times(t, len(groups), sizes.months, chance)
+    times = evenings(t, len(groups), sizes.months, chance)
     return Period(changes, tuple(_session(group, changes, time, phrases)
                                  for group, time in zip(groups, times, strict=True)))
 
@@ -65,7 +63,7 @@ def _session(names: Sequence[str], changes: Changes, time: str, phrases: Phrases
     return Session(tuple(names), phrases.event(facts), phrases.opener(facts), time)
 
 
-def _times(t: int, count: int, months: int, chance: random.Random) -> list[str]:
+def evenings(t: int, count: int, months: int, chance: random.Random) -> list[str]:
     """Return the evenings of the last days of a period, one for each session, between 19:00 and 22:00."""
     years, month = divmod(months * (t + 1), 12)
     end = datetime(_FIRST_YEAR + years, month + 1, 1)
@@ -74,11 +72,16 @@ def _times(t: int, count: int, months: int, chance: random.Random) -> list[str]:
 
 
 def _questions(drawn: Life, sizes: Sizes, chance: random.Random, phrases: Phrases) -> Iterator[Question]:
-    names, states = [*drawn.schema], drawn.states
+    names = [*drawn.schema]
     for topic in chance.sample(TOPICS, sizes.questions):
         needs = tuple(sorted(chance.sample(names, min(sizes.required, len(names))), key=names.index))
-        seen = dict.fromkeys(tuple(state[name] for name in needs) for state in states)
-        least = min(sizes.options, sizes.values ** len(needs))
-        while len(seen) < least:
-            seen.setdefault(tuple(chance.choice(drawn.schema[name]) for name in needs))
-        yield Question(phrases.question(topic, needs), needs, tuple(chance.sample([*seen], len(seen))))
+        yield Question(phrases.question(topic, needs), needs, options(drawn, needs, sizes, chance))
+
+
+def options(drawn: Life, needs: Sequence[str], sizes: Sizes, chance: random.Random) -> tuple[tuple[str, ...], ...]:
+    """Return the options of a question: each state of its variables that occurs, and others drawn where too few do."""
+    seen = dict.fromkeys(tuple(state[name] for name in needs) for state in drawn.states)
+    least = min(sizes.options, sizes.values ** len(needs))
+    while len(seen) < least:
+        seen.setdefault(tuple(chance.choice(drawn.schema[name]) for name in needs))
+    return tuple(chance.sample([*seen], len(seen)))

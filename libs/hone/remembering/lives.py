@@ -10,9 +10,12 @@ from pydantic import Field, model_validator
 
 from hone.remembering.vocabulary import MOST_QUESTIONS, MOST_VALUES, MOST_VARIABLES
 from hone.spec.parameters import Strict
+from hone.spec.problems import Problem
 
 State = Mapping[str, str]
 Schema = Mapping[str, tuple[str, ...]]
+MOST_EXPOSED = 3
+"""Variables that one opener tells."""
 
 
 class Sizes(Strict):
@@ -84,6 +87,7 @@ class Question:
     text: str
     needs: tuple[str, ...]  # distinct
     options: tuple[tuple[str, ...], ...]  # values of the needed variables, each combination once
+    answers: tuple[str, ...] = ()  # the text of each option, where somebody wrote them
 
     def golden(self, state: State) -> tuple[str, ...]:
         """Return the values of the needed variables in a state."""
@@ -113,8 +117,8 @@ class Life:
         return tuple(found)
 
 
-def faults(life: Life, sizes: Sizes) -> list[str]:
-    """Return which rules of acceptance a life breaks, in words; [] for one that is accepted.
+def faults(life: Life, sizes: Sizes) -> list[Problem]:
+    """Return which rules of acceptance a life breaks, by field; [] for one that is accepted.
 
     The cap on changes of a variable is none of them: the paper discourages such changes, and does not refuse them.
     """
@@ -122,49 +126,58 @@ def faults(life: Life, sizes: Sizes) -> list[str]:
             *_question_faults(life, sizes)]
 
 
-def _schema_faults(life: Life, sizes: Sizes) -> Iterator[str]:
+def _schema_faults(life: Life, sizes: Sizes) -> Iterator[Problem]:
     if len(life.schema) != sizes.variables:
-        yield f"schema: found {len(life.schema)} variables, expected {sizes.variables}"
+        yield Problem("schema", f"{len(life.schema)} variables", f"{sizes.variables}")
     for name, values in life.schema.items():
         if len(values) != sizes.values or len({*values}) != len(values):
-            yield f"schema.{name}: found {values}, expected {sizes.values} different values"
+            yield Problem(f"schema.{name}", f"{values}", f"{sizes.values} different values")
     if len(life.periods) != sizes.periods + 1:
-        yield f"periods: found {len(life.periods)}, expected {sizes.periods + 1}"
+        yield Problem("periods", f"{len(life.periods)}", f"{sizes.periods + 1}")
 
 
-def _change_faults(life: Life, sizes: Sizes) -> Iterator[str]:
+def _change_faults(life: Life, sizes: Sizes) -> Iterator[Problem]:
     state: State = {}
     for t, period in enumerate(life.periods):
         for name, (old, new) in period.changes.items():
             if name not in life.schema or new not in life.schema[name] or new == old or state.get(name) != old:
-                yield f"periods[{t}].changes.{name}: found {old!r} to {new!r}, expected a legal change of the state"
+                yield Problem(f"periods.{t}.changes.{name}", f"{old!r} to {new!r}", "a legal change of the state")
         state = {**state, **{name: new for name, (_, new) in period.changes.items()}}
         if t == 0 and period.changes.keys() != life.schema.keys():
-            yield f"periods[0].changes: found {sorted(period.changes)}, expected every variable"
+            yield Problem("periods.0.changes", f"{sorted(period.changes)}", "every variable")
         if t and not max(1, sizes.changes - 1) <= len(period.changes) <= sizes.changes + 1:
-            yield f"periods[{t}].changes: found {len(period.changes)}, expected {sizes.changes} and 1 more or less"
+            yield Problem(f"periods.{t}.changes", f"{len(period.changes)}", f"{sizes.changes} and 1 more or less")
 
 
-def _session_faults(life: Life) -> Iterator[str]:
+def _session_faults(life: Life) -> Iterator[Problem]:
     times = [session.time for period in life.periods for session in period.sessions]
     if times != sorted(times) or len({*times}) != len(times):
-        yield "sessions: found times out of order, expected each after the one before"
+        yield Problem("periods", "times of sessions out of order", "each after the one before")
     for t, period in enumerate(life.periods):
         facts: Sequence[str] = [name for session in period.sessions for name in session.exposes]
         if sorted(facts) != sorted(period.changes):
-            yield f"periods[{t}].sessions: found {sorted(facts)} exposed, expected {sorted(period.changes)}, each once"
+            yield Problem(f"periods.{t}.sessions", f"{sorted(facts)} exposed", f"{sorted(period.changes)}, each once")
 
 
-def _question_faults(life: Life, sizes: Sizes) -> Iterator[str]:
+def _question_faults(life: Life, sizes: Sizes) -> Iterator[Problem]:
     if len(life.questions) != sizes.questions:
-        yield f"questions: found {len(life.questions)}, expected {sizes.questions}"
+        yield Problem("questions", f"{len(life.questions)}", f"{sizes.questions}")
     for place, one in enumerate(life.questions):
-        if len({*one.needs}) != len(one.needs) or not {*one.needs} <= life.schema.keys():
-            yield f"questions[{place}].needs: found {one.needs}, expected different variables of the schema"
-            continue
-        occur = {one.golden(state) for state in life.states}
-        if len({*one.options}) != len(one.options) or not occur <= {*one.options}:
-            yield f"questions[{place}].options: expected every state that occurs, each once"
-        possible = sizes.values ** len(one.needs)
-        if len(one.options) < min(sizes.options, possible):
-            yield f"questions[{place}].options: found {len(one.options)}, expected at least {sizes.options}"
+        if not one.needs or len({*one.needs}) != len(one.needs) or not {*one.needs} <= life.schema.keys():
+            yield Problem(f"questions.{place}.needs", f"{one.needs}", "different variables of the schema")
+        else:
+            yield from _option_faults(f"questions.{place}", one, life, sizes)
+
+
+def _option_faults(at: str, one: Question, life: Life, sizes: Sizes) -> Iterator[Problem]:
+    options, occur = {*one.options}, {one.golden(state) for state in life.states if {*one.needs} <= state.keys()}
+    if len(options) != len(one.options) or not occur <= options:
+        yield Problem(f"{at}.options", f"{sorted(one.options)}", "every state that occurs, each once")
+    legal = [life.schema[name] for name in one.needs]
+    if strange := [option for option in one.options if len(option) != len(legal) or any(
+            value not in own for value, own in zip(option, legal, strict=True))]:
+        yield Problem(f"{at}.options", f"{strange[0]}", f"legal values of {', '.join(one.needs)}")
+    if len(one.options) < min(sizes.options, sizes.values ** len(one.needs)):
+        yield Problem(f"{at}.options", f"{len(one.options)}", f"at least {sizes.options}")
+    if one.answers and len(one.answers) != len(one.options):
+        yield Problem(f"{at}.answers", f"{len(one.answers)}", f"one for each of the {len(one.options)} options")

@@ -1,6 +1,6 @@
 """The words of a user and of probes: English sentences, or phrases such as `city=Rome` for tiny models. Ours.
 
-Values stand in the openers themselves. The paper's are written by a model, which implies them.
+Values stand in the openers themselves; those of a life that a model wrote (`written`) imply them.
 """
 
 import re
@@ -31,8 +31,11 @@ class Phrases(Protocol):
     def question(self, topic: str, needs: Sequence[str]) -> str:
         """Return a request for advice."""
 
-    def asked(self, text: str, options: Sequence[Mapping[str, str]]) -> str:
-        """Return a question with its numbered options, each of which holds for some values."""
+    def asked(self, text: str, options: Sequence[Mapping[str, str]], answers: Sequence[str] = ()) -> str:
+        """Return a question with its numbered options, each of which holds for some values.
+
+        `answers`: the texts of the options, where somebody wrote them; they imply the values.
+        """
 
     def diagnosis(self, name: str, values: Sequence[str]) -> str:
         """Return the question what a variable's value is now."""
@@ -65,9 +68,9 @@ class English:
     def question(self, topic: str, needs: Sequence[str]) -> str:
         return f"Please suggest {topic} that suits me. Think of: {', '.join(needs)}."
 
-    def asked(self, text: str, options: Sequence[Mapping[str, str]]) -> str:
-        advice = [f"{number}. Advice for somebody with {_and(one)}."
-                  for number, one in enumerate(options, 1)]
+    def asked(self, text: str, options: Sequence[Mapping[str, str]], answers: Sequence[str] = ()) -> str:
+        texts = answers or [f"Advice for somebody with {_and(one)}." for one in options]
+        advice = [f"{number}. {one}" for number, one in enumerate(texts, 1)]
         return "\n".join([text, "Which of these fits my present life?", *advice, _FORM])
 
     def diagnosis(self, name: str, values: Sequence[str]) -> str:
@@ -99,8 +102,9 @@ class Plain:
     def question(self, topic: str, needs: Sequence[str]) -> str:  # noqa: ARG002
         return f"{' '.join(needs)}?"
 
-    def asked(self, text: str, options: Sequence[Mapping[str, str]]) -> str:
-        return " ".join([text, *(f"{number}:{','.join(one.values())}" for number, one in enumerate(options, 1))]) + "\n"
+    def asked(self, text: str, options: Sequence[Mapping[str, str]], answers: Sequence[str] = ()) -> str:
+        texts = answers or [",".join(one.values()) for one in options]
+        return " ".join([text, *(f"{number}:{one}" for number, one in enumerate(texts, 1))]) + "\n"
 
     def diagnosis(self, name: str, values: Sequence[str]) -> str:
         return " ".join([f"{name}?", *(f"{number}:{value}" for number, value in enumerate(values, 1))]) + "\n"

@@ -1,5 +1,6 @@
-"""/v1/package-jobs: packages and tasks of the desk that are made from hints, beside other work."""
+"""/v1/package-jobs: packages, tasks of the desk and lives that are made from hints, beside other work."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hone import ids
 from hone.client.package_resources import LONGEST_MAKING_S, MOST_TASKS, PACKAGE_NAME, PackageJob
 from hone.client.resources import Page
+from hone.remembering.lives import Sizes
 from hone.spec.problems import Invalid, Problem, unstorable
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import AsyncTransaction, Row
@@ -21,27 +23,32 @@ router = APIRouter(prefix="/v1/package-jobs", tags=["package-jobs"])
 
 MOST_OPEN = 8
 """Jobs of a tenant that have not ended."""
-MOST_DESK_TASKS = 64
-"""Of one job: a task is up to 200 kB."""
+MOST_ROWS = 64
+"""Tasks of the desk or lives of one job: a row is up to 200 kB."""
+_ROWS = {"desk": "tasks", "changing_user": "lives"}
+"""What becomes rows of a dataset, by environment."""
 
 
 class WantedPackage(BaseModel):
-    """A package to be made, or tasks of the desk."""
+    """A package to be made, or tasks of the desk, or lives of changing users."""
 
     model_config = ConfigDict(extra="forbid")
 
-    environment: Literal["package", "desk"] = Field("package", description="desk: tasks of the desk, as rows for a "
-                                                    "dataset, by an author; no trial.")
+    environment: Literal["package", "desk", "changing_user"] = Field(
+        "package", description="desk: tasks of the desk, as rows for a dataset, by an author; no trial. changing_user: "
+        "lives of users, the same.")
     name: str = Field(pattern=PACKAGE_NAME, description="What the package is called; it becomes the name's newest "
-                      "version. Of tasks of the desk: what they are called.")
+                      "version. Of tasks of the desk and lives: what they are called.")
     hint: str = Field(min_length=1, max_length=2000, description="What the world is about, for instance a library.")
     seed: int = Field(0, ge=0, lt=2**31, description="Equal hints and seeds give equal packages.")
-    tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted.")
+    tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted, or lives.")
+    sizes: Sizes | None = Field(None, description="Of lives: how large each is; null: the defaults of the "
+                                "environment. Its rounds are not read.")
     author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded generator.")
     trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
                                     "them: only tasks where that makes a difference are kept; null: none.")
     validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads what passed the "
-                                         "gates; null: the author.")
+                                         "gates. Of lives: that reads openers and answers. null: the author.")
     within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
@@ -58,7 +65,8 @@ async def make(wanted: WantedPackage, caller: Caller) -> PackageJob:
             raise Conflict(f"{MOST_OPEN} packages are being made, and no more may be.")
         caller.about(made)
         await transaction.run("package_jobs.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id, **{
-            **wanted.model_dump(), **{at: _json(asked) for at, asked in _asked(wanted)}})
+            **wanted.model_dump(), "sizes": _json(wanted.sizes),
+            **{at: _json(asked) for at, asked in _asked(wanted)}})
     return await one(made, caller)
 
 
@@ -85,16 +93,23 @@ def _unfit(wanted: WantedPackage) -> list[Problem]:
     unused = "validator" if wanted.environment == "package" else "trial"
     found = [Problem(at, asked.named, f"none beside environment: {wanted.environment}")
              for at, asked in _asked(wanted) if at == unused and asked is not None]
-    if wanted.environment == "desk" and wanted.author is None:
-        found.append(Problem("author", "nothing", "a model that writes the tasks; without one there is "
-                             "`python -m hone.environments.desk make`"))
-    if wanted.environment == "desk" and wanted.tasks > MOST_DESK_TASKS:
-        found.append(Problem("tasks", str(wanted.tasks), f"at most {MOST_DESK_TASKS} tasks of the desk"))
+    if wanted.sizes is not None and wanted.environment != "changing_user":
+        found.append(Problem("sizes", "sizes of a life", f"none beside environment: {wanted.environment}"))
+    if made := _ROWS.get(wanted.environment):
+        found += _unfit_rows(wanted, made)
     return found
 
 
-def _json(asked: AuthorSpec | None) -> Jsonb | None:
-    return None if asked is None else Jsonb(asked.model_dump(mode="json", exclude_none=True))
+def _unfit_rows(wanted: WantedPackage, made: str) -> Iterator[Problem]:
+    if wanted.author is None:
+        drawn = "`python -m hone.environments.desk make`" if made == "tasks" else "the environment, which draws lives"
+        yield Problem("author", "nothing", f"a model that writes the {made}; without one there is {drawn}")
+    if wanted.tasks > MOST_ROWS:
+        yield Problem("tasks", str(wanted.tasks), f"at most {MOST_ROWS} {made}")
+
+
+def _json(given: BaseModel | None) -> Jsonb | None:
+    return None if given is None else Jsonb(given.model_dump(mode="json", exclude_none=True))
 
 
 @router.get("")
@@ -117,7 +132,7 @@ async def one(job_id: Id, caller: Caller) -> PackageJob:
 
 @router.get("/{job_id}/rows")
 async def rows(job_id: Id, caller: Caller) -> list[dict[str, Any]]:
-    """Return the tasks of the desk that a job made, as rows of a dataset for `environment: desk`."""
+    """Return the tasks of the desk or the lives that a job made, as rows of a dataset for its environment."""
     async with caller.transaction() as transaction:
         row = await transaction.one("package_jobs.rows", tenant_id=caller.tenant_id, id=job_id)
     if row is None:

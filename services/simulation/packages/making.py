@@ -1,4 +1,5 @@
-"""Makes packages and tasks of the desk from hints: takes jobs, has the generator or a model work, and proves it."""
+"""Makes packages, tasks of the desk and lives from hints: takes jobs, has the generator or a model work, and proves it.
+"""
 
 import asyncio
 import logging
@@ -102,8 +103,8 @@ class PackageJobs:
         """Make, prove and keep a package. Raises NoWorld, PastDeadline, and what is tried again."""
         if job["attempts"] > _MOST_TAKEN:
             raise NoWorld(f"it was begun {_MOST_TAKEN} times, and each time its process went away")
-        if job["environment"] == "desk":
-            await self._keep_rows(job, work, await work.desk_tasks())
+        if job["environment"] != "package":
+            await self._keep_rows(job, work, await work.rows())
             return
         found, report = await (generated(job) if work.author is None else work.made())
         await self._prove(found)
@@ -139,7 +140,7 @@ class PackageJobs:
                                       digest=found.digest, facts=Jsonb(facts(found)), content=content)
 
     async def _keep_rows(self, job: Row, work: MakingWork, rows: Sequence[DatasetRow]) -> None:
-        """Store tasks of the desk, unless their job was cancelled meanwhile."""
+        """Store tasks of the desk or lives, unless their job was cancelled meanwhile."""
         await self._database.run("package_jobs.done", id=job["id"], attempts=job["attempts"], digest=digest(rows),
                                  report=Jsonb(work.report), progress=Jsonb(work.progress), rows=Jsonb(rows))
 

@@ -17,7 +17,9 @@ from hone.environments.synthesis.model_author import ModelAuthor
 from hone.environments.synthesis.report import Made
 from hone.environments.synthesis.trail import Trail
 from hone.environments.synthesis.trials import admitted, trial_report
+from hone.environments.written_lives.authored import AuthoredLives
 from hone.judges.asking import AskedJudges
+from hone.remembering.lives import Sizes
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import Row
 from services.simulation.packages.shelf import PackageShelf
@@ -42,7 +44,7 @@ class MakingWork:
         self._workshop = Workshop(judges, shelf, self.author, turn) if self.author else None
         validator = AuthorSpec.model_validate(job["validator"]) if job["validator"] else None
         self._reader = Workshop(judges, shelf, validator, turn) if validator else self._workshop
-        self._desk: AuthoredTasks | None = None
+        self._rows: AuthoredTasks | AuthoredLives | None = None
         trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
         self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None
         self._trials = dict[str, Any]()
@@ -61,20 +63,28 @@ class MakingWork:
             return trials
         return {"author": {"name": self.author.named, "models": sorted(self._workshop.models),
                            "asked": self._workshop.asked}, **self._trail.as_json(), **trials,
-                **(self._desk.as_json() if self._desk else {})}
+                **(self._rows.as_json() if self._rows else {})}
 
     async def made(self) -> tuple[Package, dict[str, Any]]:
         """Return the package that the model writes, and the report. Raises PastDeadline, and what its thread raises."""
         found = await self._written(self._author_all)
         return found.package, {**found.report.as_json(), **self.report}
 
-    async def desk_tasks(self) -> list[DatasetRow]:
-        """Return the tasks of the desk that the model writes. Raises PastDeadline, and what its thread raises."""
+    async def rows(self) -> list[DatasetRow]:
+        """Return the tasks of the desk, or the lives, that the model writes. Raises PastDeadline, and what its thread
+        raises.
+        """
         assert self._workshop is not None
         assert self._reader is not None
-        self._desk = AuthoredTasks(self._workshop, self._reader, self._job["seed"], self._trail)
-        self._trail.at("tasks", 0, self._job["tasks"])
-        return await self._written(partial(self._desk.made, self._job["hint"], self._job["tasks"]))
+        seed, wanted = self._job["seed"], self._job["tasks"]
+        if self._job["environment"] == "desk":
+            self._rows = AuthoredTasks(self._workshop, self._reader, seed, self._trail)
+            self._trail.at("tasks", 0, wanted)
+        else:
+            sizes = Sizes.model_validate(self._job["sizes"] or {})
+            self._rows = AuthoredLives(self._workshop, self._reader, sizes, seed, self._trail)
+            self._trail.at("lives", 0, wanted)
+        return await self._written(partial(self._rows.made, self._job["hint"], wanted))
 
     async def _written(self, work: Callable[[], Result]) -> Result:
         """Return what a thread makes while there is time. No question of it outlives the job."""

@@ -1,4 +1,4 @@
-"""Models write tasks of the desk over HTTP: REST, queue, simulation service. What is kept becomes a dataset."""
+"""Models write tasks of the desk, and lives, over HTTP: REST, queue, simulation service. It becomes a dataset."""
 
 import json
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from hone.cli.main import app
 from hone.client import Client
 from hone.client.errors import NotFound, Refused
 from hone.environments import ENVIRONMENTS
+from hone.environments.changing_user import ChangingUserParams
 from hone.store.database import Database
 from tests.integration.gateway.conftest import serve
 from tests.integration.simulation.test_authors import Scene, ended, named
@@ -21,6 +22,7 @@ from tests.servers.author import KEY, listening
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 from tests.unit.environments.desk import fitting
+from tests.unit.environments.written_lives import keeper
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_a_job_without_an_accepted_task_says_what_was_tried(scene: Scene) -> Non
     job = made(scene, named(scene, "garbage", lambda _: "I would rather talk about violins."))
     assert "no task was accepted (tried: 3 times: expected a JSON object. " in str(job.reason)
     with pytest.raises(NotFound, match="has made no rows"):
-        scene.hone.desk_rows(job.id)
+        scene.hone.made_rows(job.id)
     job = made(scene, named(scene, "nul", lambda _: fitting.task(instruction="Move \0 it.")))
     assert "instruction: expected text without NUL characters and lone surrogates" in str(job.reason)
     job = made(scene, named(scene, "halting", fitting.answer, run_tokens=1000))
@@ -94,6 +96,57 @@ def test_an_own_validator_is_asked_and_heard(scene: Scene) -> None:
     assert job.used["strict"]["answers"] == 27
 
 
+def written(scene: Scene, author: str, **more: Any) -> Any:
+    sizes = keeper.SIZES.model_dump()
+    wanted = scene.hone.make_lives("keepers", keeper.HINT, {"endpoint": author}, **{"lives": 1, "sizes": sizes, **more})
+    return ended(scene, wanted.id)
+
+
+def test_the_command_makes_a_dataset_of_lives_that_another_model_understands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
+    named(scene, "keeper", keeper.answer)
+    named(scene, "reader", keeper.answer)
+    monkeypatch.setenv("HONE_URL", scene.url)
+    monkeypatch.setenv("HONE_API_KEY", scene.key)
+    out, sizes = tmp_path / "rows.jsonl", keeper.SIZES.model_dump()
+    found = CliRunner().invoke(app, [
+        "lives", "make", keeper.HINT, "--author", "keeper", "--checker", "reader", "--users", "2", "--dataset",
+        "keepers", "--out", str(out), *(part for name, size in sizes.items() for part in ("--size", f"{name}={size}"))])
+    assert (found.exit_code, found.exception) == (0, None)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["life"]["person"]["name"] for row in rows] == ["Ada Berg", "Bo Lund"]
+    assert scene.hone.dataset("keepers").rows == 2
+    assert ENVIRONMENTS["changing_user"].messages(ChangingUserParams(), 0, rows[0])[1]["content"].endswith(
+        f"{rows[0]['prompt']}\n")
+    job = scene.hone.package_jobs(1).data[0]
+    assert (job.environment, job.state, job.stage, job.sizes) == (
+        "changing_user", "done", "lives 2 of 2", keeper.SIZES)
+    assert job.report["lives"] == [{"number": number, "corrections": 0, "refinements": 0} for number in (0, 1)]
+    assert [job.used[name]["answers"] for name in ("keeper", "reader")] == [len(scene.asked("keeper")), len(
+        scene.asked("reader"))]
+    assert all("What is true of this user?" in one or "in which of these states" in one
+               for one in scene.asked("reader"))
+
+
+def test_a_life_that_breaks_a_rule_is_corrected_or_discarded(scene: Scene) -> None:
+    broken = {"months later": {"changes": {"helper": "a robot"}}, "Write the evenings": {"sessions": []}}
+
+    def errs(question: str) -> Any:
+        return next((says for about, says in broken.items() if about in question and "was not taken" not in question),
+                    keeper.answer(question))
+
+    job = written(scene, named(scene, "hasty", errs))
+    assert (job.state, job.report["lives"]) == ("done", [{"number": 0, "corrections": 5, "refinements": 0}])
+    assert job.report["refusals"]["life 0: changes of period 2"] == [
+        "changes.helper: 'a robot' is none of nobody, a daughter"]
+    job = written(scene, named(scene, "rambling", lambda _: "I would rather talk about bees."))
+    assert "no life was accepted (tried: 2 times: user: expected a JSON object. " in str(job.reason)
+    assert len(job.report["refusals"]["life 1: user"]) == 5
+    with pytest.raises(NotFound, match="has made no rows"):
+        scene.hone.made_rows(job.id)
+
+
 def test_what_cannot_be_made_is_refused_by_its_field(scene: Scene) -> None:
     named(scene, "good", fitting.answer)
     with pytest.raises(Refused, match=r"author: found nothing, expected a model that writes the tasks"):
@@ -102,3 +155,7 @@ def test_what_cannot_be_made_is_refused_by_its_field(scene: Scene) -> None:
         scene.hone.make_desk_tasks("x", "y", {"endpoint": "good"}, tasks=65)
     with pytest.raises(Refused, match=r"validator\.endpoint: found \"nobody\""):
         scene.hone.make_desk_tasks("x", "y", {"endpoint": "good"}, {"endpoint": "nobody"})
+    with pytest.raises(Refused, match=r"sizes\.periods: found 51"):
+        scene.hone.make_lives("x", "y", {"endpoint": "good"}, sizes={"periods": 51})
+    with pytest.raises(Refused, match=r"tasks: found 65, expected at most 64 lives"):
+        scene.hone.make_lives("x", "y", {"endpoint": "good"}, lives=65)

@@ -5,8 +5,6 @@ two passes, which quote their evidence, have to overrule it. That is our reading
 cannot be decided, and conditions always can.
 """
 
-import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,9 +18,8 @@ from hone.environments.desk.snapshots import text
 from hone.environments.desk.validation import ACCEPTED, ASPECTS, Aspect, total
 from hone.environments.desk.written import FAMILY, WrittenTask, row_of, task_of
 from hone.environments.desk.written_gates import written_gates
-from hone.environments.synthesis.author import Json, NoAnswer, answered
-from hone.environments.synthesis.hints import NoWorld
-from hone.environments.synthesis.model_author import AskedModel
+from hone.environments.synthesis.author import Json, NoAnswer, accepted, answered
+from hone.environments.synthesis.model_author import AskedModel, Asking
 from hone.environments.synthesis.trail import Trail
 from hone.spec.parameters import Strict
 
@@ -74,28 +71,18 @@ class AuthoredTasks:
     seed: int = 0
     trail: Trail = field(default_factory=Trail)
     noted: list[Noted] = field(default_factory=list)
-    _times: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._asking = Asking(prompts.SYSTEM, self.seed)
 
     def made(self, hint: str, wanted: int) -> list[Row]:
         """Return rows for the environment `desk`. Raises NoWorld, with what was tried, where no task was accepted."""
-        kept, refused = list[WrittenTask](), Counter[str]()
-        for number in range(TRIES * wanted):
-            self.trail.at("tasks", len(kept), wanted)
-            if len(kept) == wanted:
-                break
-            try:
-                kept.append(self._task(hint, number, [one.instruction for one in kept]))
-                self.trail.tried(number, "")
-            except NoAnswer as error:
-                refused[str(error)] += 1
-                self.trail.tried(number, str(error))
-        self.trail.at("tasks", len(kept), wanted)
-        if not kept:
-            raise NoWorld("no task was accepted", [f"{count} times: {why}" for why, count in refused.most_common()])
+        kept = accepted(self.trail, "tasks", wanted, TRIES * wanted, partial(self._task, hint), "no task was accepted")
         return [_row(one, place) for place, one in enumerate(kept)]
 
-    def _task(self, hint: str, number: int, known: Sequence[str]) -> WrittenTask:
+    def _task(self, hint: str, number: int, kept: Sequence[WrittenTask]) -> WrittenTask:
         """Return a task that is accepted. Its author hears what was wrong with the last draft. Raises NoAnswer."""
+        known = [one.instruction for one in kept]
         question = prompts.task(hint, number, known[-_SHOWN:])
         return answered(self.trail, f"task {number}", WrittenTask,
                         partial(self._asked, self.author, f"task {number}", question),
@@ -138,12 +125,7 @@ class AuthoredTasks:
         return tuple(found)
 
     def _asked(self, model: AskedModel, about: str, question: str, complaint: str) -> Json:
-        """Return an answer. Each time that a model is asked about the same, its seed is another."""
-        self._times[about] += 1
-        seed = zlib.crc32(f"{self.seed}/desk {about}/{self._times[about]}".encode()) % 2**31
-        wrong = f"\n\nYour last answer was not taken: {complaint}\nAnswer anew, and whole." if complaint else ""
-        return model([{"role": "system", "content": prompts.SYSTEM}, {"role": "user", "content": question + wrong}],
-                     seed)
+        return self._asking(model, f"desk {about}", question, complaint)
 
     def as_json(self) -> Mapping[str, object]:
         """Return what validators said, for a report."""

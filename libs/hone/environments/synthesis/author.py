@@ -4,17 +4,19 @@ Everything that an author says is JSON, is read against the package's own form, 
 in the sandbox, tasks by execution. The prompts of the paper (ScaleEnv, arXiv 2602.06820) are not known.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, ValidationError
 
 from hone.environments.contract import expectation
 from hone.environments.packages.package import Manifest, Part, Tables, ToolSpec, ToolUse
+from hone.environments.synthesis.hints import NoWorld
 from hone.environments.synthesis.patches import Patch
 from hone.environments.synthesis.tester import Finding
-from hone.environments.synthesis.trail import Trail
+from hone.environments.synthesis.trail import Phase, Trail
 from hone.spec.parameters import Strict
 
 ANSWERS = 3
@@ -22,6 +24,7 @@ ANSWERS = 3
 MOST_CASES, MOST_CALLS = 12, 30
 _MOST_SHOWN = 600
 Json = Mapping[str, Any]
+Work = TypeVar("Work")
 
 
 @dataclass(frozen=True)
@@ -127,14 +130,15 @@ class NoAnswer(Exception):
 
 def answered(
     trail: Trail, question: str, model: type[Part], ask: Callable[[str], Json],
-    wrong: Callable[[Part], str] = lambda _: "", complaint: str = "",
+    wrong: Callable[[Part], str] = lambda _: "", complaint: str = "", answers: int = ANSWERS,
 ) -> Part:
     """Return the first of an author's answers that can be read and that `wrong` finds nothing in. Raises NoAnswer.
 
-    `complaint` is what the author hears before its first answer. `trail` keeps what was wrong with the answers.
+    There are at most so many `answers`. `complaint` is what the author hears before its first one. `trail` keeps what
+    was wrong with them.
     """
     complaints = list[str]()
-    for _ in range(ANSWERS):
+    for _ in range(answers):
         try:
             found = model.model_validate(ask(complaint))
             complaint = wrong(found)
@@ -148,3 +152,27 @@ def answered(
         complaints.append(complaint := complaint[:_MOST_SHOWN])
         trail.refused(question, complaint)
     raise NoAnswer(complaints)
+
+
+def accepted(
+    trail: Trail, phase: Phase, wanted: int, tries: int, write: Callable[[int, list[Work]], Work], none: str,
+) -> list[Work]:
+    """Return what `write` makes of a number and of what is kept so far, until so much is kept as is wanted.
+
+    There are at most so many `tries`. `write` raises NoAnswer. Raises NoWorld where nothing is kept; it says `none`.
+    """
+    kept, refused = list[Work](), Counter[str]()
+    for number in range(tries):
+        trail.at(phase, len(kept), wanted)
+        if len(kept) == wanted:
+            break
+        try:
+            kept.append(write(number, kept))
+            trail.tried(number, "")
+        except NoAnswer as error:
+            refused[str(error)] += 1
+            trail.tried(number, str(error))
+    trail.at(phase, len(kept), wanted)
+    if not kept:
+        raise NoWorld(none, [f"{count} times: {why}" for why, count in refused.most_common()])
+    return kept

@@ -21,12 +21,25 @@ class AskedModel(Protocol):
         """Return the JSON object of its answer. Raises UnreadAnswer, and what ends the making."""
 
 
+class Asking:
+    """Puts the questions of one making to models. Each time that one is asked about the same, its seed is another."""
+
+    def __init__(self, system: str, seed: int) -> None:
+        self._system, self._seed, self._times = system, seed, Counter[str]()
+
+    def __call__(self, model: AskedModel, about: str, question: str, complaint: str) -> Json:
+        """Return an answer. `complaint` says what was wrong with the last one; empty: there was none."""
+        self._times[about] += 1
+        seed = zlib.crc32(f"{self._seed}/{about}/{self._times[about]}".encode()) % 2**31
+        wrong = f"\n\nYour last answer was not taken: {complaint}\nAnswer anew, and whole." if complaint else ""
+        return model([{"role": "system", "content": self._system}, {"role": "user", "content": question + wrong}], seed)
+
+
 class ModelAuthor:
     """AskedModel a model. Equal hints, seeds and answers give equal questions."""
 
     def __init__(self, asks: AskedModel, seed: int = 0) -> None:
-        self._asks, self._seed = asks, seed
-        self._times, self._written = Counter[str](), list[str]()
+        self._asks, self._asking, self._written = asks, Asking(prompts.SYSTEM, seed), list[str]()
 
     def schema(self, hint: str, complaint: str, /) -> Json:
         return self._asked("schema", prompts.schema(hint), complaint)
@@ -59,9 +72,4 @@ class ModelAuthor:
         return said
 
     def _asked(self, about: str, question: str, complaint: str) -> Json:
-        """Return an answer. Each time that a model is asked about the same, its seed is another."""
-        self._times[about] += 1
-        seed = zlib.crc32(f"{self._seed}/{about}/{self._times[about]}".encode()) % 2**31
-        wrong = f"\n\nYour last answer was not taken: {complaint}\nAnswer anew, and whole." if complaint else ""
-        return self._asks([{"role": "system", "content": prompts.SYSTEM},
-                           {"role": "user", "content": question + wrong}], seed)
+        return self._asking(self._asks, about, question, complaint)
