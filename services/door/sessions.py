@@ -1,64 +1,16 @@
-"""Sessions behind the door. Each is held by one simulation process; its id at the door says by which, sealed.
-
-Any door finds the holder of a session, also after a restart, and no client reads an address inside the stack.
-"""
+"""Sessions behind the door. Each is held by one simulation process; its id at the door says by which, sealed."""
 
 import asyncio
-import binascii
-import hashlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NamedTuple
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from typing import Any
 
 from hone.api import simulation_pb2 as pb
-from hone.rpc.errors import NotFound
+from hone.rpc.session_ids import Place, SessionIds, UnknownSession
 from services.door.call import Call
 
 _SERVICE = "/hone.v1.SimulationService/"
-_LONGEST_ID = 1000
 Ask = Callable[[str, bytes], Awaitable[bytes]]
 """Sends bytes of the call's request type to an address, and returns those of the answer."""
-
-
-class Place(NamedTuple):
-    """The holder of a session, and the session's id there."""
-
-    address: str
-    session_id: str
-
-
-class UnknownSession(NotFound):
-    """The id is none that the door gave this tenant."""
-
-    def __init__(self, session_id: str) -> None:
-        super().__init__(f"session {session_id[:100]}: unknown here, or unused for too long")
-
-
-class SessionIds:
-    """Makes the ids that clients get, and reads them. `token` is the stack's."""
-
-    def __init__(self, token: str) -> None:
-        self._cipher = AESSIV(hashlib.sha512(b"sessions behind the door\0" + token.encode()).digest())
-
-    def sealed(self, place: Place, tenant_id: str) -> str:
-        """Return the id that clients of the tenant use."""
-        hidden = self._cipher.encrypt(place.address.encode(), [tenant_id.encode(), place.session_id.encode()])
-        return f"{place.session_id}.{urlsafe_b64encode(hidden).decode().rstrip('=')}"
-
-    def opened(self, session_id: str, tenant_id: str) -> Place:
-        """Return where a session is. Raises UnknownSession."""
-        own, _, hidden = session_id.partition(".")
-        try:
-            if len(session_id) > _LONGEST_ID:
-                raise UnknownSession(session_id)
-            sealed = urlsafe_b64decode(hidden + "=" * (-len(hidden) % 4))
-            address = self._cipher.decrypt(sealed, [tenant_id.encode(), own.encode()])
-        except (InvalidTag, ValueError, binascii.Error):
-            raise UnknownSession(session_id) from None
-        return Place(address.decode(), own)
 
 
 class Sessions:
@@ -74,7 +26,7 @@ class Sessions:
             return await self._step_all(call, ask)
         if name == "Close":
             return await self._close(call, ask)
-        if name in ("Step", "Say", "Snapshot", "Verify", "Fork", "Examine"):
+        if name in ("Step", "Say", "FindWords", "Snapshot", "Verify", "Fork", "Examine"):
             request, place = call.request, self._ids.opened(call.request.session_id, call.tenant_id)
             request.session_id = place.session_id
             answer = await ask(place.address, request.SerializeToString())

@@ -56,6 +56,7 @@ from services.gateway.routes import (
     quotas,
     routing,
     runs,
+    sessions,
     stored_graders,
     tenants,
     trajectories,
@@ -64,10 +65,10 @@ from services.gateway.routes import (
     verification,
 )
 
-ROUTES = (runs, events, collections, outcomes, curation, audiences, knowledge, trajectories, grades, exports, models,
-          chat, benchmarks, routing, judges, stored_graders, packages, package_jobs, grader_checks, verification,
-          openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit, health,
-          documentation)
+ROUTES = (runs, events, collections, outcomes, curation, sessions, audiences, knowledge, trajectories, grades, exports,
+          models, chat, benchmarks, routing, judges, stored_graders, packages, package_jobs, grader_checks,
+          verification, openai_graders, datasets, uploads, deletions, catalog, usage, quotas, keys, tenants, audit,
+          health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

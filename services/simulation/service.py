@@ -3,8 +3,8 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -14,7 +14,6 @@ from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS, messages
 from hone.environments.contract import (
     Elsewhere,
-    EpisodeFailed,
     EpisodeLost,
     Observation,
     Task,
@@ -33,6 +32,7 @@ from services.simulation.answers import observation_message, transition_message
 from services.simulation.audiences.service import Audiences
 from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.packages.shelf import OWNER
+from services.simulation.refusals import fields_named, kept, reached
 from services.simulation.sessions import Beginnings, Session, Sessions
 from services.simulation.waiting import Waiting
 
@@ -97,7 +97,11 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
         """Return a session's state as JSON."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._of(session, context, lambda: _snapshot(session))
+        shot = await self._of(session, context, lambda: kept(lambda: _snapshot(session)))
+        if request.with_observation and session.seen is not None:
+            shot.observation.CopyFrom(observation_message(session.seen))
+            shot.done = session.done
+        return shot
 
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
@@ -130,7 +134,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        score = await self._of(session, context, session.episode.verify)
+        score = await self._of(session, context, lambda: kept(session.episode.verify))
         return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
@@ -152,11 +156,19 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         if session.task.environment != "dialogue":
             raise InvalidField("session_id", session.task.environment, "a session of a user (CreateUser)")
 
-        async def step(session: Session, index: int, action: str) -> Transition:
-            return await self._of(session, context, lambda: session.step(index, action))
+        return await self._users(context).say(session, request, calling(context))
 
-        judges = self.audiences.judges if self.audiences else None
-        return await users.Users(step, judges).say(session, request, calling(context))
+    async def FindWords(
+            self, request: simulation_pb2.FindWordsRequest, context: Any) -> simulation_pb2.StepResponse:
+        """Have a model find the words that a session asks for, and take them as its next step."""
+        session = self._sessions.get(request.session_id, _tenant(context))
+        return transition_message(await self._users(context).find(session, request, calling(context)))
+
+    def _users(self, context: Any) -> users.Users:
+        async def step(session: Session, index: int, action: str) -> Transition:
+            return await self._of(session, context, lambda: kept(lambda: session.step(index, action)))
+
+        return users.Users(step, self.audiences.judges if self.audiences else None)
 
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
@@ -252,18 +264,11 @@ def _owner(context: Any) -> Owner:
     return Owner(_tenant(context) or str(about.get("tenant_id", "")), str(about.get("run_id", "")))
 
 
-@contextmanager
-def _fields_named(prefix: str = "") -> Iterator[None]:
-    try:
-        yield
-    except WrongParams as error:
-        raise InvalidField(prefix + error.field, error.found, error.expected) from error
-
-
 def _start(message: trajectory_pb2.Task, prefix: str) -> tuple[Session, Observation]:
-    with _fields_named(prefix), _reached():
+    with fields_named(prefix), reached():
         one = episode_from_proto(message)
-        return Session(message, one), one.reset()
+        seen = one.reset()
+        return Session(message, one, opening=seen), seen
 
 
 def _begin(message: trajectory_pb2.Task, prefix: str, begun: Beginnings) -> tuple[Session, Observation]:
@@ -280,27 +285,12 @@ def _user(request: simulation_pb2.CreateUserRequest) -> tuple[Session, Observati
         raise error.named({"item": "user_json", "params": "params_json"}) from error
 
 
-@contextmanager
-def _reached() -> Iterator[None]:
-    """Say of a world elsewhere that cannot be reached now that it may be there later, and of one that fails why."""
-    try:
-        yield
-    except EpisodeFailed as error:
-        raise Refused(str(error)) from error
-    except EpisodeLost as error:
-        raise NotReady(str(error)) from error
-
-
 def _is_elsewhere(session: Session) -> bool:
     return isinstance(session.episode, Elsewhere)
 
 
 def _stepped(session: Session, one: simulation_pb2.StepRequest) -> Transition:
-    """Return the result of a step. Raises NotFound where its world is lost, so that it is made again."""
-    try:
-        return session.step(one.index, one.action)
-    except EpisodeLost as error:
-        raise NotFound(f"session {one.session_id}: {error}") from error
+    return kept(lambda: session.step(one.index, one.action))
 
 
 def _outcome(session: Session | None, one: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
@@ -324,9 +314,9 @@ def _snapshot(session: Session) -> simulation_pb2.SnapshotResponse:
 
 
 def _restored(request: simulation_pb2.RestoreRequest) -> Session:
-    with _fields_named("task."):
+    with fields_named("task."):
         one = episode_from_proto(request.task)
-    with _fields_named():
+    with fields_named():
         state = json_object(request.state_json, "state_json")
     try:
         one.restore(state)
@@ -344,7 +334,7 @@ def _examination_tools(session: Session) -> Mapping[str, Tool]:
 
 
 def _examined(session: Session, request: simulation_pb2.ExamineRequest) -> simulation_pb2.ExamineResponse:
-    with _fields_named():
+    with fields_named():
         arguments = json_object(request.arguments_json or "{}", "arguments_json")
     try:
         said = use(_examination_tools(session), ToolCall(request.tool, arguments))
@@ -382,6 +372,6 @@ def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[T
 
 
 def _drawn(request: simulation_pb2.DrawTasksRequest, first: int, count: int) -> list[Task]:
-    with _fields_named():
+    with fields_named():
         params = json_object(request.params_json or "{}", "params_json")
         return draw(request.environment, params, SPLITS[request.split], request.seed, first, count)

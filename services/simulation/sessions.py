@@ -14,6 +14,7 @@ from hone.environments.contract import (
     EpisodeFailed,
     EpisodeLost,
     EpisodeOver,
+    Observation,
     Transition,
     WrongParams,
 )
@@ -32,6 +33,7 @@ class Session:
     episode: Episode
     first: int = 0
     answers: list[Transition] = field(default_factory=list)
+    opening: Observation | None = None  # what was observed before step `first`
     tenant_id: str = ""  # who started it through the door; empty if a service did
     last_call: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)  # held by a step: steps of some episodes wait
@@ -39,6 +41,16 @@ class Session:
     @property
     def next_index(self) -> int:
         return self.first + len(self.answers)
+
+    @property
+    def seen(self) -> Observation | None:
+        """What was observed last; None where nothing was since a snapshot was restored."""
+        return self.answers[-1].observation if self.answers else self.opening
+
+    @property
+    def done(self) -> bool:
+        """Whether the last step that was taken here ended the episode."""
+        return bool(self.answers) and self.answers[-1].done
 
     def step(self, index: int, action: str) -> Transition:
         """Take step `index`, or return its stored result. Raises InvalidField, Refused and EpisodeLost."""
@@ -59,7 +71,7 @@ class Session:
         """Return an independent session in the same state."""
         with self.lock:
             try:
-                return Session(self.task, self.episode.fork(), self.next_index)
+                return Session(self.task, self.episode.fork(), self.next_index, opening=self.seen)
             except (EpisodeLost, EpisodeFailed, WrongParams) as error:  # a new session finds out what it is
                 raise NotFound(f"its world cannot be forked: {error}") from error
 

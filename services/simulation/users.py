@@ -56,17 +56,29 @@ class Users:
         rules = dict(taken.rules)
         while (asked := taken.observation.ask) is not None:
             index += 1
-            found = "" if index < session.next_index else await self._found(asked, session, index, request, who)
+            found = "" if index < session.next_index else await self._found(asked, session, index, request.voice, who)
             taken = await self._step(session, index, found)
         return simulation_pb2.SayResponse(
             words=words(taken.observation), done=taken.done, next_index=index + 1,
             item_json=canonical(taken.observation.item), rules=rules)
 
+    async def find(
+        self, session: Session, request: simulation_pb2.FindWordsRequest, who: Caller | None,
+    ) -> Transition:
+        """Return the step of the words that a session asks for. Raises what `say` raises, also where nobody is asked.
+        """
+        if request.index != session.next_index:
+            return await self._step(session, request.index, "")  # stored, or no index of the session's
+        asked = session.seen.ask if session.seen else None
+        if asked is None:
+            raise Refused("the session asks nobody for words now")
+        found = await self._found(asked, session, request.index, request.voice, who)
+        return await self._step(session, request.index, found)
+
     async def _found(
-        self, asked: Ask, session: Session, index: int, request: simulation_pb2.SayRequest, who: Caller | None,
+        self, asked: Ask, session: Session, index: int, voice: simulation_pb2.Voice, who: Caller | None,
     ) -> str:
         """Return the words that a model finds."""
-        voice = request.voice
         if not voice.endpoint:
             raise InvalidField("voice.endpoint", "", "the name of a judge or of a model, which finds the user's words")
         if self._judges is None or who is None:

@@ -185,6 +185,16 @@ class SayResponse(_message.Message):
     rules: _containers.ScalarMap[str, float]
     def __init__(self, words: _Optional[str] = ..., done: _Optional[bool] = ..., next_index: _Optional[int] = ..., item_json: _Optional[str] = ..., rules: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
+class FindWordsRequest(_message.Message):
+    __slots__ = ("session_id", "index", "voice")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    VOICE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    index: int
+    voice: Voice
+    def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., voice: _Optional[_Union[Voice, _Mapping]] = ...) -> None: ...
+
 class StepBatchRequest(_message.Message):
     __slots__ = ("steps",)
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -208,22 +218,28 @@ class StepOutcome(_message.Message):
     def __init__(self, taken: _Optional[_Union[StepResponse, _Mapping]] = ..., lost: _Optional[str] = ..., refused: _Optional[str] = ...) -> None: ...
 
 class SnapshotRequest(_message.Message):
-    __slots__ = ("session_id",)
+    __slots__ = ("session_id", "with_observation")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    WITH_OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     session_id: str
-    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+    with_observation: bool
+    def __init__(self, session_id: _Optional[str] = ..., with_observation: _Optional[bool] = ...) -> None: ...
 
 class SnapshotResponse(_message.Message):
-    __slots__ = ("task", "state_json", "state_hash", "next_index")
+    __slots__ = ("task", "state_json", "state_hash", "next_index", "observation", "done")
     TASK_FIELD_NUMBER: _ClassVar[int]
     STATE_JSON_FIELD_NUMBER: _ClassVar[int]
     STATE_HASH_FIELD_NUMBER: _ClassVar[int]
     NEXT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
     task: _trajectory_pb2.Task
     state_json: str
     state_hash: str
     next_index: int
-    def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., state_json: _Optional[str] = ..., state_hash: _Optional[str] = ..., next_index: _Optional[int] = ...) -> None: ...
+    observation: Observation
+    done: bool
+    def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., state_json: _Optional[str] = ..., state_hash: _Optional[str] = ..., next_index: _Optional[int] = ..., observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ...) -> None: ...
 
 class RestoreRequest(_message.Message):
     __slots__ = ("task", "state_json", "state_hash", "next_index")

@@ -104,6 +104,11 @@ class SimulationServiceStub:
                 request_serializer=hone_dot_v1_dot_simulation__pb2.SayRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_simulation__pb2.SayResponse.FromString,
                 _registered_method=True)
+        self.FindWords = channel.unary_unary(
+                '/hone.v1.SimulationService/FindWords',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.FindWordsRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
+                _registered_method=True)
         self.FitAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/FitAudience',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.FitAudienceRequest.SerializeToString,
@@ -232,6 +237,14 @@ class SimulationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FindWords(self, request, context):
+        """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
+        stored answer, and no model is asked again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def FitAudience(self, request, context):
         """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far.
         """
@@ -339,6 +352,11 @@ def add_SimulationServiceServicer_to_server(servicer, server):
                     servicer.Say,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.SayRequest.FromString,
                     response_serializer=hone_dot_v1_dot_simulation__pb2.SayResponse.SerializeToString,
+            ),
+            'FindWords': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindWords,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.FindWordsRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.StepResponse.SerializeToString,
             ),
             'FitAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.FitAudience,
@@ -744,6 +762,33 @@ class SimulationService:
             '/hone.v1.SimulationService/Say',
             hone_dot_v1_dot_simulation__pb2.SayRequest.SerializeToString,
             hone_dot_v1_dot_simulation__pb2.SayResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindWords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/FindWords',
+            hone_dot_v1_dot_simulation__pb2.FindWordsRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
             options,
             channel_credentials,
             insecure,

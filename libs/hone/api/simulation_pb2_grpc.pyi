@@ -59,6 +59,10 @@ class SimulationServiceStub:
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
+    FindWords: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.StepResponse]
+    """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
+    stored answer, and no model is asked again.
+    """
     FitAudience: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.FitAudienceResponse]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
     ReadAudienceFit: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.ReadAudienceFitResponse]
@@ -101,6 +105,10 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
+    FindWords: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.StepResponse]  # type: ignore[assignment]
+    """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
+    stored answer, and no model is asked again.
+    """
     FitAudience: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FitAudienceRequest, _simulation_pb2.FitAudienceResponse]  # type: ignore[assignment]
     """Asks for a simulator of users, made of logged behaviour. It is made beside other work; its row says how far."""
     ReadAudienceFit: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ReadAudienceFitRequest, _simulation_pb2.ReadAudienceFitResponse]  # type: ignore[assignment]
@@ -224,6 +232,16 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_simulation_pb2.SayResponse, _abc.Awaitable[_simulation_pb2.SayResponse]]:
         """Says something to the user of a session and returns its words; the same index returns the same words."""
+
+    @_abc_1.abstractmethod
+    def FindWords(
+        self,
+        request: _simulation_pb2.FindWordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.StepResponse, _abc.Awaitable[_simulation_pb2.StepResponse]]:
+        """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
+        stored answer, and no model is asked again.
+        """
 
     @_abc_1.abstractmethod
     def FitAudience(

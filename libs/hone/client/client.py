@@ -27,6 +27,7 @@ from hone.client.grade_resources import Regrades
 from hone.client.judges import Judges
 from hone.client.knowledge import KnowledgeStore
 from hone.client.packages import Packages
+from hone.client.plays import Plays
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
@@ -63,7 +64,8 @@ _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, KnowledgeStore, Packages, Routing):
+class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, KnowledgeStore, Packages, Plays,
+             Routing):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call

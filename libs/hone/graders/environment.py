@@ -23,11 +23,11 @@ def grade(item: Item, output_text: str, params: EnvironmentGraderParams) -> Resu
     verified = item.get("verified")
     if isinstance(verified, bool) or not isinstance(verified, int | float) or not 0 <= verified <= 1:
         raise InvalidSpec(f"item.verified: found {verified!r}, expected a number from 0 to 1 from the environment")
-    return Result(Status.OK, float(verified), _components(item.get("components")), decided_by="environment")
+    return Result(Status.OK, float(verified), components(item.get("components")), decided_by="environment")
 
 
-def _components(given: object) -> dict[str, float]:
-    """Return the numbers with a name; what else an item may hold under this key is not the environment's."""
+def components(given: object) -> dict[str, float]:
+    """Return the numbers with a name of an item's `components`; what else may be there is not the environment's."""
     known = given if isinstance(given, dict) else {}
     return {name: float(value) for name, value in known.items() if is_name(name) and not isinstance(value, bool)
             and isinstance(value, int | float) and math.isfinite(value)}

@@ -57,6 +57,7 @@ RULES: dict[str, Rule] = {
     _SIMULATION + "StepBatch": _SESSIONS,
     _SIMULATION + "CreateUser": _SESSIONS,
     _SIMULATION + "Say": Rule("run", checks="sessions that the tenant started", spends=True),
+    _SIMULATION + "FindWords": Rule("run", checks="sessions that the tenant started", spends=True),
     _SIMULATION + "Snapshot": _SESSIONS,
     _SIMULATION + "Restore": Rule("run", checks="starts a session of the tenant"),
     _SIMULATION + "Fork": _SESSIONS,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -11,17 +12,16 @@ from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.audiences.behaviour import KEYS
 from hone.audiences.reasoning import ReasonerSpec
 from hone.audiences.training import MOST_OPEN
-from hone.rpc import errors
 from hone.rpc.client import channel
-from hone.spec.problems import Invalid, Problem, found
+from hone.spec.problems import Problem, found
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import judges
 from services.gateway.admission.dataset_rows import rows_without
-from services.gateway.middleware.errors import Away, Conflict, NotFound, TooMany
+from services.gateway.admission.simulation_refusals import refusal
+from services.gateway.middleware.errors import TooMany
 
 _TIMEOUT_S = 600.0  # a reasoner is asked about many personas
-_WRONG = re.compile(r"(?P<field>[^:]+(?:\[[^]]*\])?): found (?P<found>.*), expected (?P<expected>.*)", re.DOTALL)
 
 
 async def problems(
@@ -73,25 +73,10 @@ async def asked(settings: Settings, method: str, request: Any) -> Any:
             return await getattr(simulation_pb2_grpc.SimulationServiceStub(connection), method)(
                 request, timeout=_TIMEOUT_S)
     except grpc.aio.AioRpcError as error:
-        raise _refusal(error) from error
+        raise refusal(error, "There is no such fit of an audience.", _named) from error
 
 
-def _refusal(error: grpc.aio.AioRpcError) -> Exception:
-    reason = errors.reason(error)
-    match error.code():
-        case grpc.StatusCode.INVALID_ARGUMENT:
-            return _invalid(reason)
-        case grpc.StatusCode.NOT_FOUND:
-            return NotFound("There is no such fit of an audience.")
-        case grpc.StatusCode.FAILED_PRECONDITION:
-            return Conflict(reason.removeprefix("fit_id: "))
-    return Away(f"The simulation service does not answer: {reason}")
-
-
-def _invalid(reason: str) -> Exception:
-    """Return the refusal of a field, as the caller named it: what the service calls group stands in the body itself."""
-    wrong = _WRONG.fullmatch(reason)
-    if wrong is None:
-        return Conflict(reason)
-    field = re.sub(r"(?<!\w)group\.", "", wrong["field"]).removesuffix("_json")
-    return Invalid([Problem(field, wrong["found"], wrong["expected"])])
+def _named(problem: Problem) -> Problem:
+    """Return a problem with the field as the caller named it: what the service calls group stands in the body itself.
+    """
+    return replace(problem, field=re.sub(r"(?<!\w)group\.", "", problem.field).removesuffix("_json"))

@@ -1,6 +1,7 @@
 """Another tenant calls every GET of the OpenAPI document, and learns nothing."""
 
 import json
+import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from psycopg import Connection
 
 from hone.client import Client
 from hone.environments.packages.archive import packed
+from hone.rpc.session_ids import Place, SessionIds
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
@@ -74,6 +76,8 @@ def owned(
              "knowledge.name": hone.save_knowledge("private-knowledge", seeded.run.id).name,
              "packages.name": hone.add_package("private-package", packages).name,
              "check_id": hone.check_grader({"type": "exact", "name": "private-check"}).id,
+             "session_id": SessionIds(os.environ["HONE_STACK_TOKEN"]).sealed(
+                 Place("127.0.0.1:9", "ses_1"), hone.account().tenant_id),
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
                  "private-secret", "x").name).name}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,

@@ -6,8 +6,9 @@ import pytest
 
 from hone.api import simulation_pb2 as pb
 from hone.rpc.errors import NotFound
+from hone.rpc.session_ids import Place, SessionIds
 from services.door.call import Call
-from services.door.sessions import Place, SessionIds, Sessions
+from services.door.sessions import Sessions
 
 TOKEN, SERVICE = "the-token-of-this-test", "/hone.v1.SimulationService/"
 SEALED = SessionIds(TOKEN)

@@ -1,0 +1,219 @@
+"""Play: a person takes the steps of one task, of each kind of world, before any run is started."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hone.client import Client
+from hone.client import errors as client_errors
+from hone.client.play_resources import PlayStep
+from hone.environments.packages.archive import unpacked
+from hone.rpc.session_ids import Place, SessionIds
+from hone.stack import ports
+from tests.integration.gateway.conftest import Gateway, serve
+from tests.servers.children import Children
+from tests.servers.judge import KEY, listening
+from tests.servers.postgres import TestDatabase
+from tests.servers.service import running
+
+USER = {"prompt": "Hello, it is about my order.", "goal": {"text": "Cancel it.", "hears": ["cancelled"]}, "knowledge": [
+    {"name": "order", "value": "W1234", "asked": ["order number"]}]}
+SESSIONS = 6
+
+
+@pytest.fixture(scope="module")
+def addresses() -> dict[str, str]:
+    return {f"HONE_{name}_ADDRESS": f"127.0.0.1:{port}" for name, port in zip(
+        ("SIMULATION", "SANDBOX"), ports.pick(2), strict=True)}
+
+
+@pytest.fixture(scope="module")
+def gateway(
+    postgres: TestDatabase, addresses: dict[str, str], tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Gateway]:
+    home = tmp_path_factory.mktemp("gateway")
+    objects = f"file://{home / 'objects'}"
+    with (running("sandbox", **addresses, HONE_SANDBOX_PLACES="2"), Children(home) as children,
+          running("simulation", **addresses, HONE_DATABASE_URL=postgres.worker_url, HONE_OBJECTS_URL=objects,
+                  HONE_TENANT_SESSIONS=str(SESSIONS))):
+        yield serve(children, postgres, objects, addresses)
+
+
+def refused(work: Any) -> dict[str, tuple[str, str]]:
+    with pytest.raises(client_errors.Refused) as raised:
+        work()
+    return {one.field: (one.found, one.expected) for one in raised.value.problems}
+
+
+def test_a_scripted_user_of_a_row_is_talked_to_and_a_step_with_an_index_is_taken_once(
+    hone: Client, other: Client,
+) -> None:
+    hone.upload_dataset("users", f"{json.dumps({**USER, 'goal': 5})}\n{json.dumps(USER)}\n".encode())
+    task: dict[str, Any] = {"environment": "dialogue", "params": {"domain": "talk"}, "dataset": "users"}
+    play = hone.start_play(**task, row=2)
+    assert (play.task.row, play.task.seed, play.next_index) == (2, None, 0)
+    assert play.messages[-1] == {"role": "user", "content": "Hello, it is about my order.\n"}
+    asked = hone.say(play.id, 0, "What is your order number?")
+    assert ("W1234" in asked.messages[0]["content"], asked.next_index, asked.done) == (True, 1, False)
+    assert hone.say(play.id, 0, "another text, the same index") == asked
+    state = hone.play_state(play.id)
+    assert (state.score, state.turns_left, state.done) == (0.0, play.turns_left - 1, False)
+    assert state.state is not None
+    assert state.state["texts"] == ["What is your order number?"]
+    ended = hone.say(play.id, 1, "It is cancelled.")
+    assert (ended.done, ended.ended) == (True, "goal")
+    state = hone.play_state(play.id)
+    assert (state.score, state.done, state.ended, state.components["goal"]) == (1.0, True, "goal", 1.0)
+    with pytest.raises(client_errors.Conflict, match="the user has left"):
+        hone.say(play.id, 2, "Are you there?")
+    assert refused(lambda: hone.say(play.id, 7, "too early")) == {"index": ("7", "0 to 2, the index of the next step")}
+    for stranger in (lambda: other.play_state(play.id), lambda: other.say(play.id, 2, "x"),
+                     lambda: other.end_play(play.id), lambda: hone.play_state("ses_1.AAAA")):
+        with pytest.raises(client_errors.NotFound, match="There is no such session"):
+            stranger()
+    assert hone.end_play(play.id).id == play.id
+    with pytest.raises(client_errors.NotFound, match="There is no such session"):
+        hone.play_state(play.id)
+    assert "row 1, where goal is " in refused(lambda: hone.start_play(**task, row=1))["row"][0]
+    assert refused(lambda: hone.start_play(**task, row=3)) == {"row": ("3", "1 to 2, the rows of users")}
+    assert refused(lambda: hone.start_play(**task, seed=3)).keys() == {"seed"}
+
+
+def test_worlds_of_several_turns_are_played_to_their_score(hone: Client) -> None:
+    shelf = hone.start_play("hidden_shelf", {}, seed=3)
+    moved = hone.say(shelf.id, 0, (shelf.admissible or ["look"])[0])
+    assert (moved.next_index, moved.reward is None or isinstance(moved.reward, float)) == (1, True)
+    craft = hone.start_play("text_craft", {"depth": 1, "tags": 0}, seed=1, split="held_out")
+    assert "get" in craft.messages[-1]["content"]
+    assert hone.say(craft.id, 0, "dance").valid is False
+    desk = hone.start_play("desk", seed=2)
+    first = desk.tools[0]["function"]["name"]
+    assert hone.call_tool(desk.id, 0, "no_such_tool", {}).valid is False
+    assert hone.call_tool(desk.id, 1, first, {}).messages[0]["role"] == "tool"
+    assert hone.play_state(desk.id).score == 0.0
+    table = hone.start_play("sqlite", {"rows": 12}, seed=5)
+    counted = hone.call_tool(table.id, 0, "query", {"sql": "SELECT count(*) FROM items"})
+    assert counted.messages[0]["content"].strip() == "12"
+    right = hone.say(table.id, 1, str(table.item["answer"]))
+    assert (right.done, hone.play_state(table.id).score) == (True, 1.0)
+    for play in (shelf, craft, desk, table):
+        hone.end_play(play.id)
+
+
+def test_a_single_question_is_answered_and_a_grader_would_decide(hone: Client) -> None:
+    play = hone.start_play("sort_digits", {"digits": 4}, seed=9)
+    assert (play.turns_left, play.grader, play.tools) == (1, {"type": "exact"}, [])
+    answered = hone.say(play.id, 0, play.item["answer"])
+    assert (answered.done, answered.ended, answered.reward, answered.turns_left) == (True, "done", None, 0)
+    state = hone.play_state(play.id)
+    assert (state.score, state.grader) == (None, {"type": "exact"})
+    hone.end_play(play.id)
+    hone.upload_dataset("questions", b'{"prompt": "x", "answer": "y"}')
+    rows = hone.start_play(dataset="questions")
+    assert (rows.task.environment, rows.messages[0]["content"]) == ("dataset", "x")
+    hone.end_play(rows.id)
+
+
+def test_noise_is_in_every_played_task_and_says_what_it_changed(hone: Client) -> None:
+    noise = {"types": ["failure"], "share": 0.0, "prob": 1.0}
+    play = hone.start_play("sqlite", seed=5, noise=noise)
+    assert play.task.noise is not None
+    assert play.task.noise["type"] == "failure"
+    assert "repair" in [tool["function"]["name"] for tool in play.tools]
+    failed = hone.call_tool(play.id, 0, "query", {"sql": "SELECT 1"})
+    assert failed.injection is not None
+    assert (failed.injection["type"], failed.injection["original"]) == ("failure", None)
+    hone.end_play(play.id)
+    assert list(refused(lambda: hone.start_play("sort_digits", noise=noise))) == ["noise"]
+
+
+def test_a_package_made_from_a_hint_is_played_by_its_name(hone: Client, other: Client) -> None:
+    job = hone.make_package("library", "a public library", tasks=4)
+    until = time.monotonic() + 120
+    while (job := hone.package_job(job.id)).state not in ("done", "failed", "cancelled"):
+        assert time.monotonic() < until, job
+        time.sleep(0.2)
+    assert job.state == "done", job
+    package = unpacked(hone.package_archive("library"))
+    play = hone.start_play("package", {"package": "library"}, seed=4)
+    task = next(one for one in package.tasks if one.instruction in play.messages[-1]["content"])
+    for index, use in enumerate(task.chain):
+        assert hone.call_tool(play.id, index, use.tool, use.arguments).valid
+    last = hone.say(play.id, len(task.chain), " ".join(["Done.", *task.communicate]))
+    assert (last.done, hone.play_state(play.id).score) == (True, 1.0)
+    hone.end_play(play.id)
+    assert list(refused(lambda: other.start_play("package", {"package": "library"}))) == ["params.package"]
+
+
+def test_a_model_speaks_for_a_user_and_nobody_does_without_a_voice(hone: Client) -> None:
+    task: dict[str, Any] = {"environment": "dialogue", "params": {"domain": "sales", "words": "model"}}
+    with listening() as judge:
+        hone.put_judge("customers", judge.url, "judge-1", hone.put_secret("judge-key", KEY).name, attempts=1)
+        judge.script, voice = lambda _: "Good day to you.", {"endpoint": "customers"}
+        play = hone.start_play(**task, seed=3)
+        assert refused(lambda: hone.say(play.id, 0, "Good day. Who is it?")).keys() == {"voice.endpoint"}
+        said = hone.say(play.id, 0, "Good day. Who is it?", voice)
+        assert isinstance(said, PlayStep)
+        assert said.next_index > 1
+        asked = len(judge.asked)
+        assert hone.say(play.id, 0, "Good day.", voice) == said
+        assert len(judge.asked) == asked
+    assert refused(lambda: hone.start_play(**task, voice={"model": "nobody"})).keys() == {"voice.model"}
+    assert refused(lambda: hone.start_play(**task, voice={})).keys() == {"voice"}
+    hone.end_play(play.id)
+
+
+@pytest.mark.parametrize(("body", "field", "words"), [
+    ({}, "environment", "environment, dataset, or both"),
+    ({"environment": "sqlit"}, "environment", "did you mean sqlite?"),
+    ({"environment": "sqlite", "params": {"rows": "x"}}, "params.rows", "valid integer"),
+    ({"environment": "sqlite", "params": {"row": 3}}, "params.row", "one of"),
+    ({"dataset": "absent"}, "dataset", "an uploaded dataset"),
+    ({"environment": "openenv", "params": {"world": "nowhere"}}, "params.world", ""),
+    ({"environment": "sqlite", "row": 2}, "row", "nothing, because without a dataset"),
+    ({"environment": "sqlite", "seed": -1}, "seed", "greater than or equal to 0"),
+    ({"environment": "sqlite", "noise": {"types": ["rain"]}}, "noise.types[0]", "failure"),
+    ({"environment": "sqlite", "turns": 2}, "turns", ""),
+    ({"environment": "mcp", "params": {"world": "w"}}, "dataset", "its rows are the tasks"),
+    ({"environment": "verification"}, "dataset", "rows with prompt, label and rho")])
+def test_what_no_run_would_take_is_refused_by_its_field(
+    gateway: Gateway, tenant: str, body: dict[str, Any], field: str, words: str,
+) -> None:
+    with gateway.http(tenant) as http:
+        answer = http.post("/v1/sessions", json=body)
+    problems = {one["field"]: one["expected"] for one in answer.json()["errors"]}
+    assert (answer.status_code, field in problems) == (422, True), answer.text
+    assert words in problems[field]
+
+
+def test_a_tenant_has_so_many_sessions_and_a_step_is_a_text_or_a_call(
+    gateway: Gateway, tenant: str, other: Client,
+) -> None:
+    with gateway.http(tenant) as http:
+        plays = [http.post("/v1/sessions", json={"environment": "sort_digits"}).json() for _ in range(SESSIONS)]
+        over = http.post("/v1/sessions", json={"environment": "sort_digits"})
+        assert (over.status_code, "HONE_TENANT_SESSIONS" in over.json()["detail"]) == (429, True)
+        other.end_play(other.start_play("sort_digits").id)
+        for body in ({"index": 0}, {"index": 0, "text": "1", "call": {"tool": "x"}}, {"text": "1"},
+                     {"index": 0, "call": {"tool": "x", "arguments": []}}):
+            assert http.post(f"/v1/sessions/{plays[0]['id']}/steps", json=body).status_code == 422
+        for play in plays:
+            assert http.delete(f"/v1/sessions/{play['id']}").status_code == 200
+
+
+def test_a_session_is_gone_with_its_process_and_away_while_that_cannot_be_reached(
+    gateway: Gateway, tenant: str, hone: Client, addresses: dict[str, str],
+) -> None:
+    ids, owner = SessionIds(os.environ["HONE_STACK_TOKEN"]), hone.account().tenant_id
+    lost, away = (ids.sealed(Place(address, "ses_1"), owner) for address in (
+        addresses["HONE_SIMULATION_ADDRESS"], "127.0.0.1:1"))
+    with gateway.http(tenant) as http:
+        for answer in (http.get(f"/v1/sessions/{lost}"),
+                       http.post(f"/v1/sessions/{lost}/steps", json={"index": 0, "text": "1"})):
+            assert (answer.status_code, "the process that held it has ended" in answer.text) == (404, True)
+        answer = http.get(f"/v1/sessions/{away}")
+    assert (answer.status_code, "127.0.0.1:1" in answer.text, answer.headers["retry-after"]) == (503, False, "1")
