@@ -25,7 +25,7 @@ def chat(
     opening: Conversation = [{"role": "system", "content": system}] if system else []
     said = [*opening]
     with connection.client() as client:
-        for line in [message] if message is not None else _lines():
+        for line in [message] if message is not None else lines():
             if line == "/new":
                 said = [*opening]
                 continue
@@ -44,7 +44,7 @@ def _answer(client: Client, model: str, said: Conversation, sampling: dict[str, 
     return "".join(pieces)
 
 
-def _lines() -> Iterator[str]:
+def lines() -> Iterator[str]:
     """Yield each line that a person writes, with a prompt if it is a person."""
     while True:
         if sys.stdin.isatty():

@@ -25,6 +25,7 @@ from hone.cli import (
     memory,
     packages,
     plan,
+    play,
     quotas,
     routes,
     runs,
@@ -40,7 +41,7 @@ COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
     "Training": [runs.train, runs.validate, runs.export, curation.curate],
-    "Looking around": [chat.chat, doctor.doctor, services.health, services.usage, services.storage,
+    "Looking around": [chat.chat, play.play, doctor.doctor, services.health, services.usage, services.storage,
                        services.retention, quotas.quotas, audit.audit,
                        deletions.deletions],
 }

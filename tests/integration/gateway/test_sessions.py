@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from hone.cli.main import app
 from hone.client import Client
 from hone.client import errors as client_errors
 from hone.client.play_resources import PlayStep
@@ -188,6 +190,32 @@ def test_what_no_run_would_take_is_refused_by_its_field(
     problems = {one["field"]: one["expected"] for one in answer.json()["errors"]}
     assert (answer.status_code, field in problems) == (422, True), answer.text
     assert words in problems[field]
+
+
+def test_lines_of_a_file_play_a_task_in_the_terminal(
+    gateway: Gateway, tenant: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HONE_URL", gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", tenant)
+
+    def played(lines: str, *words: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["play", *words], input=lines)
+        assert result.exit_code == code, result.output
+        return str(result.output)
+
+    said = played("/call query {}\nquery sql='SELECT count(*) FROM items'\n/state\n/jump\nfour\n/score\n", "sqlite",
+                  "--params", '{"rows": 12}', "--seed", "5")
+    assert said.startswith("sqlite, ")
+    for words in ("query(sql)", "the environment did not understand this", "[tool] 12", "turns left", '"turn',
+                  "error: line", "ended: done", "score 0"):
+        assert words in said, said
+    said = played("Good day.\n", "dialogue", "--params", '{"domain": "sales"}', "--noise", "user_ambiguity")
+    assert "noise user_ambiguity" in said
+    assert "the input has ended" in said
+    assert "the grader of a run decides" in played("1\n", "sort_digits")
+    assert "1 turns left" in played("/quit\n", "--dataset", "questions")
+    assert 'environment: found "sqlit"' in played("", "sqlit", code=1)
+    assert "--params: found" in played("", "sqlite", "--params", "[]", code=1)
 
 
 def test_a_tenant_has_so_many_sessions_and_a_step_is_a_text_or_a_call(
