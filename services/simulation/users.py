@@ -7,6 +7,7 @@ from typing import Any
 
 from hone.api import simulation_pb2, trajectory_pb2
 from hone.environments.contract import Ask, Observation, Transition
+from hone.environments.dialogues.episode import DialogueEpisode
 from hone.environments.hashing import canonical
 from hone.environments.tasks import json_object
 from hone.graders.questions import JudgeFailed, Question
@@ -24,8 +25,6 @@ _MOST_TOKENS, _TEMPERATURE = 512, 0.7
 def task(request: simulation_pb2.CreateUserRequest) -> trajectory_pb2.Task:
     """Return the task of a session with the user that is asked for. Raises WrongParams and InvalidField."""
     params = json_object(request.params_json or "{}", "params_json")
-    if params.get("opening", "scripted") != "scripted":
-        raise InvalidField("params_json.opening", params["opening"], "scripted: nobody is asked before the first text")
     drawn = not request.user_json and "domain" in params
     if "domain" in params and (not drawn or params["domain"] == "talk"):
         raise InvalidField("params_json.domain", params["domain"], "none with a user_json, or orders or sales without")
@@ -51,8 +50,13 @@ class Users:
     async def say(
         self, session: Session, request: simulation_pb2.SayRequest, who: Caller | None,
     ) -> simulation_pb2.SayResponse:
-        """Return a user's answer. Raises InvalidField, NotFound, NotReady, and Refused: also for unfaithful words."""
-        index, taken = request.index, await self._step(session, request.index, request.text)
+        """Return a user's answer, or its first words. Raises InvalidField, NotFound, NotReady, and Refused: also for
+        unfaithful words.
+        """
+        index = request.index
+        due = _due(session, request)
+        text = request.text if due is None else await self._found(due, session, index, request, who)
+        taken = await self._step(session, index, text)
         rules = dict(taken.rules)
         while (asked := taken.observation.ask) is not None:
             index += 1
@@ -91,6 +95,16 @@ class Users:
         except (JudgeFailed, StillWaiting) as failed:
             raise NotReady(f"{voice.endpoint} gave no words for the user: {failed}") from failed
         return reply.text
+
+
+def _due(session: Session, request: simulation_pb2.SayRequest) -> Ask | None:
+    """Return what a model is asked before the agent's next text, as for a user's first words. Raises InvalidField."""
+    if request.index != session.next_index or not isinstance(session.episode, DialogueEpisode):
+        return None
+    due = session.episode.asked
+    if due is not None and request.text:
+        raise InvalidField("text", request.text[:100], "an empty text: the user speaks first, and its words are due")
+    return due
 
 
 def _plain(asked: Ask) -> list[Mapping[str, Any]]:

@@ -102,6 +102,30 @@ async def test_a_model_that_is_away_may_be_asked_again_and_one_that_contradicts_
         await said(simulation, session, 0, "What is your order number?", "customers")
 
 
+async def test_first_words_of_a_model_are_asked_for_by_an_empty_text_and_checked_as_others() -> None:
+    judges = Judges()
+    simulation = service(judges)
+    session, opening = await created(simulation, words="model", opening="model")
+    assert opening == ""
+    with pytest.raises(InvalidField, match=r"text: found 'Hello\?', expected an empty text: the user speaks first"):
+        await said(simulation, session, 0, "Hello?", "customers")
+    with pytest.raises(InvalidField, match=r"voice.endpoint: found ''"):
+        await said(simulation, session, 0, "")
+    with pytest.raises(NotReady, match="it is away"):
+        await said(simulation, session, 0, "", "customers")
+    judges.said = ["Hello!", "Hello, I am Ada Berg."]
+    first = await said(simulation, session, 0, "", "customers")
+    assert (first.words, first.next_index, first.done) == ("Hello, I am Ada Berg.", 2, False)
+    assert await said(simulation, session, 0, "", "customers") == first
+    assert len(judges.asked) == 3
+    judges.said = ["It is W1234."]
+    assert (await said(simulation, session, 2, "What is your order number?", "customers")).words == "It is W1234."
+    session, _ = await created(simulation, words="model", opening="model", most_retries=0)
+    judges.said = ["Hello!"]
+    with pytest.raises(Refused, match="contradicted the user 1 times"):
+        await said(simulation, session, 0, "", "customers")
+
+
 async def test_requests_that_cannot_be_served_name_the_field() -> None:
     simulation = service()
     session, _ = await created(simulation, words="model")
@@ -112,7 +136,7 @@ async def test_requests_that_cannot_be_served_name_the_field() -> None:
     for user, params, field in (
             ("{", "", "user_json"), ("{}", "", "user_json.goal"),
             (json.dumps(ADA), '{"domain": "sales"}', "params_json.domain"),
-            (json.dumps(ADA), '{"words": "model", "opening": "model"}', "params_json.opening"),
+            (json.dumps(ADA), '{"opening": "model"}', "params_json"),
             (json.dumps(ADA), '{"words": "sung"}', "params_json.words")):
         with pytest.raises(InvalidField) as wrong:
             await simulation.CreateUser(pb.CreateUserRequest(user_json=user, params_json=params), CALL)

@@ -51,9 +51,15 @@ class DialogueEpisode:
 
     def reset(self) -> Observation:
         self._user, self._store.tables, self._said = self._fresh.fork(), self._scenario.tables, _Said()
-        if (prompt := self._user.asked) is not None:
-            return replace(self._seen(self._head()), ask=Ask(USER, [*prompt]))
+        if (asked := self.asked) is not None:
+            return replace(self._seen(self._head()), ask=asked)
         return self._seen(self.opening())
+
+    @property
+    def asked(self) -> Ask | None:
+        """What a model is asked whose words are due; None: the agent is to speak."""
+        prompt = self._user.asked
+        return None if prompt is None else Ask(USER, [*prompt])
 
     def opening(self) -> list[Message]:
         """Return the policy that the agent has to keep to, and the user's first words, as a script has them."""
