@@ -2,14 +2,16 @@
 
 A domain is made from its hint. Of it those tools stay that change something and take one id. Ids have two digits. A
 task says what is to be done with which id; the policy has to choose among the domain's tools, and to write the id.
+Held-out tasks are about ids that no other task has. No tool of an unseen domain is in a trained one, by its name; verbs
+are (`cancel`, `close`).
 """
 
 import json
 import random
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import count, islice
 
 from hone.environments.packages.calling import PackageCall, called
 from hone.environments.packages.local_runner import LocalRunner
@@ -17,27 +19,27 @@ from hone.environments.packages.package import Package, PackageTask, Tables, Too
 from hone.environments.synthesis.making import make_package
 from hone.models import toy
 
-TRAINED = ("library", "hotel", "clinic", "airline", "school", "gym", "museum", "warehouse", "restaurant", "cinema")
+TRAINED = ("library", "hotel", "clinic", "airline", "school", "gym", "museum", "bee_keeping", "restaurant", "cinema")
 UNSEEN = ("bank", "car_rental", "repair_shop")
 OPENING, CLOSING = "You may call a tool by a line of this form:\n", "\nAny other answer is final."
-TASKS, MOST_TOOLS = 300, 3
-_COMMON = 4
-"""Domains in which a word stands before it is a token of its own; others are spelled by pairs of letters."""
-_WORDS = re.compile(r"[A-Za-z]+|\d|[^A-Za-z0-9]+")
+TASKS, HELD_OUT, MOST_TOOLS = 300, 320, 3
+_WORD = re.compile(r"[a-z]+")
 _ID = re.compile(r"\b([a-z]{3})_(\d{4})\b")
 
 
 @lru_cache
-def short_package(domain: str, tasks: int = TASKS) -> Package:
+def short_package(domain: str, tasks: int = TASKS, held_out: bool = False) -> Package:
     """Return the domain's package with tasks of one call. Equal arguments give equal digests."""
     made = make_package(f"a {domain.replace('_', ' ')}", tasks=8).package
     tools = [tool for tool in made.manifest.tools if _is_short(tool)][:MOST_TOOLS]
     manifest = made.manifest.model_copy(update={
         "tools": tools, "edges": [], "policy": "", "made_by": f"{made.manifest.made_by}, tasks of one call"})
-    base, chance = Package(manifest, made.source, ()), random.Random(f"{domain} short")
-    drawn = [_tasks(base, tools, made.tasks[number % len(made.tasks)].initial, f"{domain}-{number}", chance)
-             for number in range(tasks)]
-    return Package(manifest, made.source, [task for some in drawn for task in some])
+    base, chance = Package(manifest, made.source, ()), random.Random(f"{domain} {held_out}")
+    ids = [number for number in range(10, 100) if (number % 3 == 0) == held_out]
+    drawn = (task for number in count() for task in _tasks(
+        base, tools, _renumbered(made.tasks[number % len(made.tasks)].initial, ids, chance), f"{domain}-{number}",
+        chance))
+    return Package(manifest, made.source, list(islice(drawn, tasks)))
 
 
 def _is_short(tool: ToolSpec) -> bool:
@@ -45,10 +47,10 @@ def _is_short(tool: ToolSpec) -> bool:
 
 
 def _tasks(
-    base: Package, tools: Sequence[ToolSpec], state: Tables, name: str, chance: random.Random,
+    base: Package, tools: Sequence[ToolSpec], initial: Tables, name: str, chance: random.Random,
 ) -> Iterator[PackageTask]:
-    """Yield a task on a state with other ids, if a drawn tool accepts one of its rows."""
-    tool, initial = chance.choice(list(tools)), _renumbered(state, chance)
+    """Yield a task on a state, if a drawn tool accepts one of its rows."""
+    tool = chance.choice(list(tools))
     [argument] = tool.required
     keys = [key for table in base.manifest.tables if table.key == argument for key in initial[table.name]]
     calls = [PackageCall(initial, tool.name, {argument: key}) for key in chance.sample(keys, len(keys))]
@@ -60,12 +62,12 @@ def _tasks(
             return
 
 
-def _renumbered(state: Tables, chance: random.Random) -> Tables:
-    """Return a state whose ids have two digits, which cannot be known from other tasks."""
+def _renumbered(state: Tables, numbered: Sequence[int], chance: random.Random) -> Tables:
+    """Return a state whose ids are drawn, so that they cannot be known from other tasks."""
     text, numbers = json.dumps(state), dict[str, str]()
     for prefix in sorted({found[1] for found in _ID.finditer(text)}):
         ids = sorted({found[0] for found in _ID.finditer(text) if found[1] == prefix})
-        numbers.update(zip(ids, (f"{prefix}_{one}" for one in chance.sample(range(10, 100), len(ids))), strict=True))
+        numbers.update(zip(ids, (f"{prefix}_{one}" for one in chance.sample(numbered, len(ids))), strict=True))
     renumbered: Tables = json.loads(_ID.sub(lambda found: numbers[found[0]], text))
     return renumbered
 
@@ -76,9 +78,9 @@ def prompt(package: Package, task: PackageTask) -> str:
     return f"{OPENING}{lines}{CLOSING}{task.instruction}\n"
 
 
-def shown(package: Package, count: int, careless: float) -> Iterator[dict[str, str]]:
+def shown(package: Package, careless: float) -> Iterator[dict[str, str]]:
     """Yield calls of a teacher as rows; in a share of them it takes another of the domain's tools."""
-    for number, task in enumerate(package.tasks[:count]):
+    for number, task in enumerate(package.tasks):
         chance, [use] = random.Random(f"careless {number}"), task.chain
         others = [tool for tool in package.manifest.tools if tool.name != use.tool]
         [argument] = use.arguments.values()
@@ -88,15 +90,13 @@ def shown(package: Package, count: int, careless: float) -> Iterator[dict[str, s
         yield {"prompt": prompt(package, task), "completion": f"{use.tool}: {argument}"}
 
 
-def symbols(packages: Sequence[Package]) -> list[str]:
-    """Return the symbols of a policy: phrases and common words are tokens, others are spelled by pairs."""
-    words = Counter(word for package in packages for word in {
-        word for row in shown(package, 60, 0.0) for text in row.values() for word in _WORDS.findall(_bare(text))})
-    common = [word for word, count in words.items() if count >= _COMMON and len(word) > 1 and word != "eos"]
-    pairs = {word[at:at + 2] for word, count in words.items() if count < _COMMON and word.isalpha()
-             for at in range(0, len(word) - 1, 2)}
-    return [*toy.TEXT, OPENING, CLOSING, *sorted({*common, *pairs})]
+def pairs(packages: Sequence[Package]) -> list[str]:
+    """Return the pairs of letters that spell the words of packages; the last letter of an odd word is alone."""
+    texts = {prompt(package, task).removeprefix(OPENING).replace(CLOSING, "\n")
+             for package in packages for task in package.tasks}
+    return sorted({pair for text in texts for word in _WORD.findall(text) for pair in re.findall("..", word)})
 
 
-def _bare(text: str) -> str:
-    return text.removeprefix(OPENING).replace(CLOSING, " ")
+def symbols(pieces: Sequence[str]) -> list[str]:
+    """Return the symbols of a policy: what opens and closes each prompt, pieces of words, and single characters."""
+    return [*toy.TEXT, OPENING, CLOSING, *pieces]
