@@ -17,7 +17,7 @@ PLACES = {
 }
 """Key after `g` -> title and path."""
 
-_INSIDE = {"/judges": "/graders", "/packages": "/datasets", "/audiences": "/datasets"}
+_INSIDE = {"/judges": "/graders", "/packages": "/datasets", "/audiences": "/datasets", "/play": "/playground"}
 """Beginning of a path -> the place that it belongs to, where that has another path."""
 
 PRIMARY = "#4f7cff"

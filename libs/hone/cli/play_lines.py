@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hone.client.play_arguments import argument
 from hone.spec.problems import Invalid, Problem, found
 
 CALL = "/call"
@@ -53,7 +54,7 @@ def _arguments(tool: str, given: str, tools: Sequence[Mapping[str, Any]]) -> dic
     if pairs is None:
         raise Invalid([Problem(f"{tool}'s arguments", found(given), "key=value …, with quotes around spaces, or a JSON "
                                "object")])
-    return {key: _value(value, properties.get(key, {})) for key, value in pairs.items()}
+    return {key: argument(value, properties.get(key, {})) for key, value in pairs.items()}
 
 
 def _pairs(text: str) -> dict[str, str] | None:
@@ -71,13 +72,3 @@ def _properties(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, An
     """Return the schema of each argument of each tool."""
     functions = [tool.get("function", {}) for tool in tools]
     return {one.get("name", ""): one.get("parameters", {}).get("properties", {}) for one in functions}
-
-
-def _value(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return a value as the tool takes it: a text where the schema says so, else JSON where it is that."""
-    if schema.get("type") == "string":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -14,7 +14,7 @@ from hone.client.errors import Unauthenticated
 from hone.client.routing_resources import PREFIX
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tokens
-from services.console.widgets.markup import Markup, html, join, mono, tag
+from services.console.widgets.markup import Markup, html, join, link, mono, tag
 from services.console.widgets.tokens import Token
 
 _OFFERED, _DRAW_S = 100, 0.15
@@ -24,12 +24,23 @@ _SAMPLING: Mapping[str, tuple[str, float | None, str]] = {
 """Field of a request -> label, first value, properties of the input."""
 
 
+PAGES = {"Models": "/playground", "Play": "/play"}
+"""Title -> path."""
+
+
+def tabs(here: str) -> None:
+    """Show links to the pages of this place."""
+    html(tag("nav", *(link(name, path, aria_current="page" if name == here else None) for name, path in PAGES.items()),
+             class_="tabs", aria_label="Pages of the playground"))
+
+
 async def show(view: PageView, request: Request) -> None:
     """Show a form for a message, and two models; the query parameters `model` choose them."""
     routes = (await view.ask(view.hone.routes, _OFFERED)).data
     known = await offered(view) | {f"{PREFIX}{one.name}": f"{PREFIX}{one.name}, a route" for one in routes}
     chosen = [*request.query_params.getlist("model"), *known][:2]
     html(parts.heading("Playground", "Two models answer the same message. A warmer colour is a less likely token."))
+    tabs("Models")
     _Playground(view, known | {name: name for name in chosen}, chosen)
 
 

@@ -1,4 +1,4 @@
-"""The pages of audiences with a real fit: the list, its errors and rules, and a strategy that is simulated."""
+"""Pages that ask the simulation service: audiences with a real fit, a strategy that is simulated, and a played task."""
 
 import json
 import time
@@ -18,20 +18,23 @@ from tests.servers.service import running
 
 
 @pytest.fixture(scope="module")
-def fit(
-    hone: Client, postgres: TestDatabase, objects_url: str, simulation_address: str,
-) -> Iterator[AudienceFit]:
-    hone.upload_dataset("orders", "".join(f"{json.dumps(row)}\n" for row in logs.rows(40)).encode())
+def simulation(postgres: TestDatabase, objects_url: str, simulation_address: str) -> Iterator[None]:
     with running("simulation", HONE_DATABASE_URL=postgres.worker_url, HONE_OBJECTS_URL=objects_url,
                  HONE_SIMULATION_ADDRESS=simulation_address):
-        made = hone.fit_audience("orders", {**logs.PARAMS, "calibration": 0.5}, logs.FORMULA)
-        deadline = time.monotonic() + 90
-        while not made.ended:
-            assert time.monotonic() < deadline, made
-            time.sleep(0.2)
-            made = hone.audience_fit(made.id)
-        assert made.state == "done", made.reason
-        yield made
+        yield
+
+
+@pytest.fixture(scope="module")
+def fit(hone: Client, simulation: None) -> AudienceFit:  # noqa: ARG001
+    hone.upload_dataset("orders", "".join(f"{json.dumps(row)}\n" for row in logs.rows(40)).encode())
+    made = hone.fit_audience("orders", {**logs.PARAMS, "calibration": 0.5}, logs.FORMULA)
+    deadline = time.monotonic() + 90
+    while not made.ended:
+        assert time.monotonic() < deadline, made
+        time.sleep(0.2)
+        made = hone.audience_fit(made.id)
+    assert made.state == "done", made.reason
+    return made
 
 
 def test_a_fit_shows_its_errors_and_simulates_a_strategy(signed_in: Browser, fit: AudienceFit) -> None:
@@ -63,3 +66,31 @@ def test_a_field_that_is_empty_is_named(signed_in: Browser, fit: AudienceFit) ->
     rating.send_keys(Keys.BACKSPACE)
     signed_in.button("Simulate").click()
     signed_in.wait_for("merchant.rating: found nothing")
+
+
+@pytest.mark.usefixtures("simulation")
+def test_a_task_is_played_by_hand_and_begun_again(signed_in: Browser) -> None:
+    signed_in.open("/play?environment=sqlite", "Answer a question about a SQLite database")
+    params = signed_in.find("textarea[aria-label='Parameters, as JSON']")
+    for given, expected in (("{", "Line 1"), ('{"rows": "x", "size": 1}', "params.size: found unknown key"),
+                            ('{"rows": 12}', "Turns left")):
+        params.send_keys(Keys.CONTROL + "a")
+        params.send_keys(given)
+        signed_in.button("Start").click()
+        signed_in.wait_for(expected)
+    assert "params.rows" not in signed_in.text()
+    sql = signed_in.find("input[aria-label=sql]")
+    sql.send_keys("SELECT 40 + 2" + Keys.ENTER)
+    signed_in.wait_for('query {"sql": "SELECT 40 + 2"}')
+    signed_in.wait(lambda: signed_in.count(".conversation .step") == 3)
+    for width, dark in ((1280, False), (390, True)):
+        signed_in.look(width, height=2000, dark=dark)
+        kept_picture(signed_in, f"play-{width}{'-dark' if dark else ''}")
+    check_both(signed_in, "/play")
+    signed_in.look()
+    signed_in.find("textarea[aria-label='What you say or do']").send_keys("no idea" + Keys.ENTER)
+    signed_in.wait_for("ended: done")
+    signed_in.wait_for("by the environment itself")
+    signed_in.button("Restart").click()
+    signed_in.wait(lambda: "ended: done" not in signed_in.text() and "no idea" not in signed_in.text())
+    assert signed_in.complaints() == []

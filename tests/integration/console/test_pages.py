@@ -53,6 +53,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
         "model.safetensors", "Runs from this model", "generation_config.json, config.json", "no bos"]
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
     yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
+    yield "play", "/play", ["Parameters, as JSON", "Start"]
     yield "routes", "/routes", ["hone/tasks", "success that is enough 0.7", "hone/auto", "New route"]
     yield "route", "/routes/tasks", ["cheapest with", "explored", "does not answer", "0.81",
                                         "Feedback"]
