@@ -55,7 +55,7 @@ class Users:
         """
         index = request.index
         due = _due(session, request)
-        text = request.text if due is None else await self._found(due, session, index, request, who)
+        text = request.text if due is None else await self._found(due, session, index, request.voice, who)
         taken = await self._step(session, index, text)
         rules = dict(taken.rules)
         while (asked := taken.observation.ask) is not None:
