@@ -13,6 +13,7 @@ from hone.cli.main import app
 from hone.client import Client
 from hone.client import errors as client_errors
 from hone.client.play_resources import PlayStep
+from hone.environments import ENVIRONMENTS
 from hone.environments.packages.archive import unpacked
 from hone.rpc.session_ids import Place, SessionIds
 from hone.stack import ports
@@ -21,6 +22,7 @@ from tests.servers.children import Children
 from tests.servers.judge import KEY, listening
 from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
+from tests.unit.environments.foreign.test_openenv import Fake, serving
 
 USER = {"prompt": "Hello, it is about my order.", "goal": {"text": "Cancel it.", "hears": ["cancelled"]}, "knowledge": [
     {"name": "order", "value": "W1234", "asked": ["order number"]}]}
@@ -245,3 +247,38 @@ def test_a_session_is_gone_with_its_process_and_away_while_that_cannot_be_reache
             assert (answer.status_code, "the process that held it has ended" in answer.text) == (404, True)
         answer = http.get(f"/v1/sessions/{away}")
     assert (answer.status_code, "127.0.0.1:1" in answer.text, answer.headers["retry-after"]) == (503, False, "1")
+
+
+OTHERS = {"dataset", "openenv", "mcp", "verifiers", "tau2", "package", "household"}
+"""Environments that need something beside this test's processes, or that another test plays."""
+NEEDED: dict[str, dict[str, Any]] = {
+    "reasoning_gym": {"params": {"task": "leg_counting"}}, "verification": {"dataset": "verdicts"}}
+
+
+@pytest.mark.parametrize("name", [name for name in ENVIRONMENTS if name not in OTHERS])
+def test_each_environment_is_begun_answers_a_step_and_has_a_state(hone: Client, name: str) -> None:
+    if name == "verification":
+        hone.upload_dataset("verdicts", b'{"prompt": "2+3=6?", "label": "No", "rho": 0.5}')
+    play = hone.start_play(name, **NEEDED.get(name, {}))
+    assert play.messages
+    assert (play.next_index, play.turns_left > 0, "type" in play.grader) == (0, True, True)
+    taken = hone.say(play.id, 0, (play.admissible or ["1"])[0])
+    state = hone.play_state(play.id)
+    assert (state.next_index, state.done, state.turns_left) == (taken.next_index, taken.done, taken.turns_left)
+    assert state.score is not None or state.grader != {"type": "environment"}
+    assert state.state is not None
+    hone.end_play(play.id)
+
+
+def test_a_world_elsewhere_is_played_until_it_goes_away(hone: Client) -> None:
+    far = Fake()
+    with serving(far) as url:
+        hone.put_judge("far", url, protocol="openenv")
+        play = hone.start_play("openenv", {"world": "far"}, seed=3)
+        assert "begin" in play.messages[0]["content"]
+        taken = hone.say(play.id, 0, "four")
+        assert (taken.item["verified"], hone.play_state(play.id).score) == (0.5, 0.5)
+        far.answers = lambda _: None
+        with pytest.raises(client_errors.NotFound, match="The session is gone: the world of the session is gone"):
+            hone.say(play.id, 1, "more")
+        hone.end_play(play.id)

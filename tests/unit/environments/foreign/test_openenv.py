@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -61,14 +62,20 @@ class Fake:
             connection.send(answer if isinstance(answer, str) else json.dumps(answer))
 
 
+@contextmanager
+def serving(fake: Fake) -> Iterator[str]:
+    """Answer as the fake does until the context ends, at the address that is yielded."""
+    server: Server
+    with serve(fake.handle, "127.0.0.1", 0, process_request=fake.respond) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     made = Fake()
-    server: Server
-    with serve(made.handle, "127.0.0.1", 0, process_request=made.respond) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        port = server.socket.getsockname()[1]
-        made.place_of = made.place_of.model_copy(update={"url": f"http://127.0.0.1:{port}"})
+    with serving(made) as url:
+        made.place_of = made.place_of.model_copy(update={"url": url})
         monkeypatch.setattr(LOOKUP, "atlas", made)
         yield made
 
