@@ -217,8 +217,8 @@ class Settings(Strict):
         4096, ge=1, description="Samples of one Grade or GradeStream, and rows of one CheckReferences, through the "
         "door. A call with more is refused.")
     tenant_sessions: int = Field(
-        4096, ge=1, description="Sessions that one tenant has, through the door, in one process of the simulation. "
-        "More are refused until some are closed.")
+        4096, ge=1, description="Sessions that one tenant has, through the door and by play, in one process of the "
+        "simulation. More are refused until some are closed.")
     max_body_mb: int = Field(
         64, ge=1, description="Largest upload in one request, MiB; of JSON it is 1 MiB. An upload in parts may be "
         "larger.")
