@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -16,40 +16,17 @@ from hone.api import simulation_pb2 as pb
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.api.trajectory_pb2 import Task
 from hone.environments import tasks
-from hone.environments.contract import EpisodeFailed, EpisodeLost, Transition, WrongParams
-from hone.environments.foreign.places import LOOKUP, Kind, Place
-from hone.environments.foreign.verifiers_session import PROGRAMS
+from hone.environments.contract import EpisodeFailed, EpisodeLost, WrongParams
+from hone.environments.foreign.places import Place
 from hone.stack import ports
 from hone.telemetry import logs
 from tests.integration.reward.rows import make_run
-from tests.integration.verifiers.conftest import script
+from tests.integration.verifiers.conftest import PATH, Begun, said, script
 from tests.servers import foreign_packages
 from tests.servers.children import Children
 from tests.servers.service import refused_field, running
 
 pytestmark = pytest.mark.timeout(1200)  # the first test installs the packages
-Begun = Callable[..., Any]
-PATH = {"PYTHONPATH": str(foreign_packages.MODULES)}
-
-
-class Places:
-    """Worlds that tests set."""
-
-    def __init__(self) -> None:
-        self.known = dict[str, Place]()
-
-    def place(self, name: str, protocol: Kind) -> Place:
-        assert self.known[name].protocol == protocol
-        return self.known[name]
-
-
-@pytest.fixture(scope="module")
-def places() -> Iterator[dict[str, Place]]:
-    atlas, before = Places(), LOOKUP.atlas
-    LOOKUP.atlas = atlas
-    yield atlas.known
-    LOOKUP.atlas = before
-    PROGRAMS.close()
 
 
 @pytest.fixture(scope="module")
@@ -87,26 +64,9 @@ def classic(interpreters: Mapping[str, str], places: dict[str, Place]) -> None:
     places["number"] = Place(**shared)
 
 
-@pytest.fixture
-def begun() -> Iterator[Begun]:
-    """Return what begins an episode, with what its reset shows. All are closed at the end."""
-    with ExitStack() as stack:
-        def begin(environment: str, world: str, seed: int = 1, **params: Any) -> Any:
-            one: Any = tasks.episode(tasks.make(environment, {"world": world, **params}, seed))
-            seen = one.reset()
-            stack.callback(one.close)
-            return one, seen
-
-        yield begin
-
-
 def wins_by(fork: Any, action: str) -> bool:
     with closing(fork):
         return bool(fork.step(action).done and fork.verify() == 1.0)
-
-
-def said(taken: Transition) -> list[str]:
-    return [message["content"].strip() for message in taken.observation.messages]
 
 
 def test_an_openenv_server_is_played_and_its_episodes_are_made_again_from_their_seeds(
@@ -173,14 +133,6 @@ def test_an_environment_of_verifiers_is_played_as_the_package_plays_it(
     failed.step("RAISE")
     with pytest.raises(EpisodeFailed, match="the function's own defect"):
         failed.step("4")
-
-
-def test_an_environment_of_verifiers_0_4_is_refused_with_what_is_played(
-    interpreters: Mapping[str, str], places: dict[str, Place], begun: Begun,
-) -> None:
-    places["tasks"] = Place(protocol="verifiers", python=interpreters["current"], package="copied", variables=PATH)
-    with pytest.raises(WrongParams, match=r"verifiers below 0\.4 .*verifiers\.legacy"):
-        begun("verifiers", "tasks")
 
 
 def test_a_program_of_verifiers_that_dies_is_started_again(begun: Begun) -> None:

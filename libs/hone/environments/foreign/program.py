@@ -15,6 +15,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
+from uuid import uuid4
+
+from hone.environments.foreign.children.verifiers_rollouts.strays import MARK, end_strays
 
 _LONGEST_LINE, _TAIL = 2**24, 600
 Answers = SimpleQueue[Any]
@@ -37,10 +40,11 @@ class Program:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the program has ended
         self._waiting, self._lock, self._reason = dict[str, Answers](), Lock(), ""
         own = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self._folder, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+        marked = {MARK: self._folder}
         try:
             self._process = subprocess.Popen(
                 list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, cwd=self._folder,
-                env={**own, **variables}, start_new_session=True)
+                env={**own, **variables, **marked}, start_new_session=True)
         except OSError:
             self._clean()
             raise
@@ -84,8 +88,22 @@ class Program:
         with suppress(Gone):
             self.send(who, {"leave": True})
 
+    def hangs(self, longest_s: float) -> bool:
+        """Return whether it gives no sign of life in time, whatever its episodes do."""
+        who = f"alive {uuid4().hex}"
+        try:
+            self.ask(who, {"alive": True}, longest_s)
+        except Late:
+            return True
+        except Gone:
+            return False
+        finally:
+            with self._lock:
+                self._waiting.pop(who, None)
+        return False
+
     def close(self) -> None:
-        """Kill its process group. All that wait hear that it is gone."""
+        """Kill its process group, and what it started elsewhere. All that wait hear that it is gone."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -101,6 +119,7 @@ class Program:
                     answers.put(answer)
         self.close()
         status = self._process.wait()
+        end_strays(self._folder)
         with self._lock:
             self._reason = f"status {status}; it said last: {self._last_line() or 'nothing'}"
             for answers in self._waiting.values():

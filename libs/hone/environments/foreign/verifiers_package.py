@@ -19,9 +19,9 @@ class VerifiersParams(ScoredParams):
 
 
 class VerifiersPackage:
-    """A task is a row of the environment's own dataset: the seed is its number."""
+    """A task is one of the environment's own: the seed is its number."""
 
-    summary = "Episodes of an environment of the package verifiers, in a program of its own; its rubric scores."
+    summary = "Episodes of an environment of the package verifiers, in a program of its own; its rewards score."
     params = VerifiersParams
     harness = "tool_loop"
     columns: frozenset[str] | None = None

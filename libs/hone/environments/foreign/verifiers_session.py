@@ -1,4 +1,4 @@
-"""Rollouts of an environment of `verifiers`, in the one program that plays all of them (`verifiers_child`)."""
+"""Rollouts of an environment of `verifiers`, in the one program that plays all of them (`verifiers_rollouts`)."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,8 +15,9 @@ from hone.environments.foreign.program import Gone, Late, Program
 from hone.environments.foreign.scores import Rewards, ScoredParams
 from hone.environments.tools import tool_call
 
-_CHILD = str(Path(__file__).with_name("verifiers_child.py"))
-_LOAD_S, MOST_PROGRAMS = 300.0, 16
+_CHILD = ["-c", "import sys; sys.path.append(sys.argv[1]); from verifiers_rollouts.serving import main; main()",
+          str(Path(__file__).with_name("children"))]
+_LOAD_S, _ALIVE_S, MOST_PROGRAMS = 300.0, 5.0, 16
 
 
 class VerifiersWorld:
@@ -37,7 +38,7 @@ class VerifiersWorld:
         self._timeout_s, self._id = place.timeout_s, PROGRAMS.new_id()
         self._program = PROGRAMS.of(self._name, place)
         try:
-            said = self._asked({"row": self._row})
+            said = self._asked({"row": self._row}, late=EpisodeLost)
         except EpisodeFailed as failed:
             raise WrongParams("params.world", self._name, f"an environment that begins ({failed})") from None
         return self._heard(said)
@@ -52,14 +53,17 @@ class VerifiersWorld:
         if self._program is not None:
             self._program.forget(self._id)
 
-    def _asked(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a message. Raises EpisodeLost, and EpisodeFailed for an error, or none in time."""
+    def _asked(self, message: dict[str, Any], late: type[Exception] = EpisodeFailed) -> dict[str, Any]:
+        """Return the answer to a message. Raises EpisodeLost, EpisodeFailed for an error, and `late` for none in time.
+        """
         assert self._program is not None, "it was reset"
         try:
             said: dict[str, Any] = self._program.ask(self._id, message, self._timeout_s)
-        except Late as late:
-            self._program.close()  # it may hang, and others with it: their episodes are made again
-            raise EpisodeFailed(f"the environment {self._name}: {late}") from late
+        except Late as error:
+            self._program.forget(self._id)
+            if self._program.hangs(_ALIVE_S):
+                self._program.close()  # others hang with it: their episodes are made again
+            raise late(f"the environment {self._name}: {error}") from error
         except Gone as gone:
             raise EpisodeLost(f"the program of {self._name} has ended: {gone}") from gone
         if "error" in said:
@@ -95,11 +99,11 @@ class _Programs:
             raise EpisodeLost(f"the environment {name} is still being loaded") from error
         except (OSError, Gone, Late) as error:
             self._drop(place, started)
-            raise WrongParams("params.world", name, f"an interpreter with verifiers below 0.4 ({place.python}) that "
-                              f"loads {place.package} ({error})") from error
+            raise WrongParams("params.world", name, f"an interpreter with verifiers ({place.python}) that loads "
+                              f"{place.package} ({error})") from error
 
     def _started(self, place: Place) -> "Future[Program]":
-        key = place.model_dump_json()
+        key = _key(place)
         with self._lock:
             known = self._kept.get(key)
             if known is not None and not (known.done() and not known.exception() and not known.result().alive):
@@ -113,8 +117,8 @@ class _Programs:
 
     def _drop(self, place: Place, failed: "Future[Program]") -> None:
         with self._lock:
-            if self._kept.get(place.model_dump_json()) is failed:
-                del self._kept[place.model_dump_json()]
+            if self._kept.get(_key(place)) is failed:
+                del self._kept[_key(place)]
 
     def close(self) -> None:
         """End all programs."""
@@ -126,9 +130,14 @@ class _Programs:
                 one.result().close()
 
 
+def _key(place: Place) -> str:
+    """Return what is a program of its own. The time of its calls makes none."""
+    return place.model_dump_json(exclude={"timeout_s"})
+
+
 def _load(place: Place, made: "Future[Program]") -> None:
     try:
-        program = Program([place.python, _CHILD], place.variables)
+        program = Program([place.python, *_CHILD], place.variables)
         said = program.ask("", {"package": place.package, "arguments": place.arguments, "memory_mb": place.memory_mb},
                            _LOAD_S)
         if "error" in said:
