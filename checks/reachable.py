@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import resolve_name
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +34,7 @@ class Source:
 
 def sources(root: Path = ROOT) -> dict[str, Source]:
     """Return every module of libs/hone and services by its dotted name. Raises SyntaxError."""
-    return {_name(path.relative_to(root / base)): _read(path)
+    return {_name(path.relative_to(root / base)): _read(path, _name(path.parent.relative_to(root / base)))
             for package, base in _PACKAGES.items() for path in (root / base / package).rglob("*.py")}
 
 
@@ -58,22 +59,23 @@ def _name(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path, package: str) -> Source:
     text = path.read_text()
     tree = ast.parse(text, str(path))
     runs = path.name == "__main__.py" or any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
                                              for node in tree.body)
-    return Source(len(text.splitlines()), frozenset(_names(tree)), runs)
+    return Source(len(text.splitlines()), frozenset(_names(tree, package)), runs)
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
+def _names(tree: ast.Module, package: str) -> Iterator[str]:
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             yield from _DOTTED.findall(node.value)
 

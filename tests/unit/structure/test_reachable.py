@@ -18,7 +18,11 @@ def tree(tmp_path: Path) -> Path:
         "libs/hone/graders/exact.py": "EXACT = 1\n",
         "libs/hone/graders/__init__.py": '"""Graders."""\n',
         "libs/hone/cli/main.py": "from hone.cli import output\n",
-        "libs/hone/cli/output.py": "OUT = 1\n",
+        "libs/hone/cli/output.py": "from . import colors\nfrom .tables import rows\n",
+        "libs/hone/cli/colors.py": "RED = 1\n",
+        "libs/hone/cli/tables/__init__.py": "from .rows import ROWS\n",
+        "libs/hone/cli/tables/rows.py": "from ..widths import WIDE\n",
+        "libs/hone/cli/widths.py": "WIDE = 1\n",
         f"{UNWIRED}/pool.py": "POOL = 1\n\nMORE = 2\n",
     }.items():
         write(tmp_path, name, text)
@@ -30,7 +34,7 @@ def write(tree: Path, name: str, text: str) -> None:
     (tree / name).write_text(text)
 
 
-def test_imports_names_in_strings_and_packages_are_followed(tree):
+def test_imports_also_relative_ones_names_in_strings_and_packages_are_followed(tree):
     assert unreachable(sources(tree)) == {"hone.algorithms.unwired.pool": 3}
     assert misplaced(sources(tree)) == []
 
