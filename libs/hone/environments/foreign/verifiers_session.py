@@ -15,8 +15,9 @@ from hone.environments.foreign.program import Gone, Late, Program
 from hone.environments.foreign.scores import Rewards, ScoredParams
 from hone.environments.tools import tool_call
 
-_CHILD = ["-c", "import sys; sys.path.append(sys.argv[1]); from verifiers_rollouts.serving import main; main()",
-          str(Path(__file__).with_name("children"))]
+_SERVING = "hone.environments.foreign.children.verifiers_rollouts.serving"
+_CHILD = ["-c", "import runpy, sys; sys.path.append(sys.argv[1]); runpy.run_module(sys.argv[2])['main']()",
+          str(Path(__file__).with_name("children")), _SERVING.partition(".children.")[2]]
 _LOAD_S, _ALIVE_S, MOST_PROGRAMS = 300.0, 5.0, 16
 
 

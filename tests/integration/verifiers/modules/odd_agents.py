@@ -20,7 +20,16 @@ def ask(said):
     with urllib.request.urlopen(request) as answered:
         return json.load(answered)["choices"][0]["message"]
 
-first = [{"role": "user", "content": f"{order} {os.getpid()}" if order == "stall" else order}]
+def crowd():
+    mine = os.path.join(os.environ["WORLD_FOLDER"], f"starts-{os.getpid()}")
+    open(mine, "w").close()
+    time.sleep(0.7)
+    found = [name for name in os.listdir(os.environ["WORLD_FOLDER"]) if name.startswith("starts-")]
+    os.remove(mine)
+    return str(len(found))
+
+shown = {"stall": lambda: f"{order} {os.getpid()}", "crowd": crowd}.get(order, lambda: order)()
+first = [{"role": "user", "content": shown}]
 heard = ask(first)
 if order == "die":
     sys.exit("the agent's own defect")
@@ -65,4 +74,3 @@ class OddTaskset(vf.Taskset[OddTask, vf.TasksetConfig]):
         for order in os.environ["ORDERS"].split(","):
             yield OddTask(vf.TaskData(prompt=order), self.config.task)
         yield OddTask(vf.TaskData(prompt="go on", image="python:3.11"), self.config.task)
-

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,20 @@ class Conversation:
     refused: Refused | None = None
     _known: list[Message] = field(default_factory=list)
     _waits: bool = False
+    _begun: bool = False
+    _turn: ExitStack = field(default_factory=ExitStack)
+
+    async def begins(self, free: asyncio.Semaphore) -> None:
+        """Wait for a turn to start processes, one an episode. It ends where the policy is asked, or by `end_turn`."""
+        if self._begun:
+            return
+        self._begun = True
+        await free.acquire()
+        self._turn.callback(free.release)
+
+    def end_turn(self) -> None:
+        """Let another episode start its processes."""
+        self._turn.close()
 
     async def asked(self, prompt: list[Any], tools: list[Message]) -> Message:
         """Return the policy's answer to messages: a `text`, or a `tool` with its `arguments`. Raises Refused."""
@@ -34,7 +49,8 @@ class Conversation:
         except Refused as refused:
             self.refused = self.refused or refused
             raise
-        self._waits = True
+        self._waits = self._begun = True
+        self.end_turn()
         self.write({"asked": messages[len(self._known):], "tools": tools})
         answer = await self.answers.get()
         self._waits, self._known = False, messages

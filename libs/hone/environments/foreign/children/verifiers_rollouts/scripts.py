@@ -1,20 +1,28 @@
-"""Scripts with requirements of their own (PEP 723), as the agents of `verifiers` are.
+"""Processes of agents and tools: how many start at a time, and scripts with requirements of their own (PEP 723).
 
 The package has `uv` make an environment for each, by the network. Where this one has all that a script needs, it runs
 here. The chat loop, which is the agent of the harness `null`, does so without a process, because an interpreter would
 import for a second in each episode.
 """
 
+import asyncio
+import functools
 import hashlib
 import re
 import sys
 import tomllib
 import traceback
+from collections.abc import Callable
 from contextvars import ContextVar
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .conversation import Conversation
+
+PLAYED: ContextVar[Conversation] = ContextVar("played")
+"""The episode in which a process starts."""
+_STARTING = 4
 _BLOCK = re.compile(r"^# /// script\s*$\n(?P<lines>(?:^#.*$\n)+?)^# ///\s*$", re.MULTILINE)
 _LOCAL = ("--bash", "--edit", "--search")  # tools that need a process and a folder
 
@@ -43,6 +51,25 @@ def run_scripts_here() -> None:
         return ProgramResult(exit_code=code, stdout="", stderr=failed)
 
     SubprocessRuntime.prepare_uv_script, SubprocessRuntime.run_program = prepared, run
+
+
+def start_few_at_once() -> None:
+    """Let few episodes start processes at a time: of a large group that starts at once, all would be late."""
+    from verifiers.v1.runtimes import SubprocessRuntime
+
+    free = asyncio.Semaphore(_STARTING)
+    for name in ("run", "run_background", "open_process"):
+        setattr(SubprocessRuntime, name, _in_turn(getattr(SubprocessRuntime, name), free))
+
+
+def _in_turn(start: Callable[..., Any], free: asyncio.Semaphore) -> Callable[..., Any]:
+    @functools.wraps(start)
+    async def started(*given: Any, **named: Any) -> Any:
+        conversation = PLAYED.get(None)  # None: what all episodes share
+        if conversation is not None:
+            await conversation.begins(free)
+        return await start(*given, **named)
+    return started
 
 
 def has_all(script: str) -> bool:

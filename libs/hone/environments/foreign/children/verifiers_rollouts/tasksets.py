@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from .conversation import Conversation, Failed, Message, Refused, function
-from .scripts import run_scripts_here
+from .scripts import PLAYED, run_scripts_here, start_few_at_once
 
 _NO_LIMIT_S = 1e9  # the package's time for an agent would count the policy's, which waits for others
 
@@ -36,6 +36,7 @@ class Tasks:
             raise Refused("it has no tasks")
         self._conversations: dict[str, Conversation] = {}
         run_scripts_here()
+        start_few_at_once()
         self._context = _context(self._conversations)
 
     @property
@@ -57,9 +58,11 @@ class Tasks:
                 mine.append(trace)
                 self._conversations[trace.id] = conversation
 
+        PLAYED.set(conversation)
         try:
             episode = await self._environment.run_episode(self._tasks[row], self._context, on_trace=begun)
         finally:
+            conversation.end_turn()
             for trace in mine:
                 self._conversations.pop(trace.id, None)
         if conversation.refused is not None:
