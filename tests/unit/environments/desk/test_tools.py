@@ -42,17 +42,18 @@ def test_a_refusal_names_the_permission_and_what_is_allowed_instead() -> None:
     scene = DeskScene("test", 0, Variant())
     store = DeskStore(scene.finished(), "2026-01-12T07:00:00Z", "UTC", "me@x.example", tuple(REFUSALS))
     before, time = store.state, "2026-01-12T09:00"
-    for name, arguments, way in [
+    refused: list[tuple[str, dict[str, Any], str]] = [
         ("send_mail", {"to": ["a@x"], "subject": "", "body": ""}, "drafts"),
         ("create_event", {"title": "a", "start": time, "end": time}, "read-only"),
         ("update_event", {"event": "E1"}, "read-only"), ("delete_event", {"event": "E1"}, "read-only"),
         ("write_note", {"title": "a", "text": ""}, "file"), ("delete_note", {"note": "N1"}, "file"),
         ("merge_contacts", {"keep": "C1", "remove": "C2"}, "one by one"),
-    ]:
+    ]
+    for name, arguments, way in refused:
         with pytest.raises(ToolError, match=f"no permission to .*{way}"):
             use(tools(store), ToolCall(name, arguments))
     assert store.state is before
-    asked, allowed = (Desk().content(DeskParams(families=["merge"], denied=denied), 1, None)
+    asked, allowed = (Desk().content(DeskParams.model_validate({"families": ["merge"], "denied": denied}), 1, None)
                       for denied in (["merge_contacts"], []))
     assert asked != allowed, "a permission makes another task"
 
