@@ -60,13 +60,17 @@ def _key(row: Row) -> tuple[int, int]:
 
 
 def _source(source: Source, rows: Sequence[Row], items: Items) -> MemorySource:
-    last = ChangingUserParams.model_validate(source.spec.task.params).life.periods
-    samples = [Lived(row["task_hash"], tuple(_results(items[_key(row)])))
-               for row in rows if row["score"] is not None and _key(row) in items]
+    drawn = ChangingUserParams.model_validate(source.spec.task.params).life.periods
+    own = [(row["task_hash"], items[_key(row)]) for row in rows if row["score"] is not None and _key(row) in items]
+    lasts = [item.get("last_period", drawn) for _, item in own]  # of a written life, the row's
+    samples = [Lived(task_hash, tuple(_results(item))) for task_hash, item in own]
+    last = max(lasts, default=drawn)
     periods = [_row(samples, source.spec.seed, period) for period in range(last + 1)]
     return MemorySource(
-        source=source.name, memory=_memory(source.spec), recorded=source.spec.task.dataset is not None,
-        masked=sum(row["score"] is None for row in rows), cut=sum(len(one.results) <= last for one in samples),
+        source=source.name, memory=_memory(source.spec),
+        recorded=any(item.get("off_policy", False) for _, item in own),
+        masked=sum(row["score"] is None for row in rows),
+        cut=sum(len(one.results) <= end for one, end in zip(samples, lasts, strict=True)),
         whole=_row(samples, source.spec.seed), periods=[one for one in periods if one is not None])
 
 

@@ -293,7 +293,8 @@ class ChangingUserEpisode:
 
     def _item(self) -> Row:
         return {"life": self.world.hash, "user_seed": self.world.seed, "off_policy": self.world.replies is not None,
-                "periods": [], "components": {}, **self._now.shown, "verified": self.verify()}
+                "last_period": len(self.world.life.periods) - 1, "periods": [], "components": {}, **self._now.shown,
+                "verified": self.verify()}
 
 
 def _shown(results: Sequence[PeriodResult], *, named: bool) -> Row:
