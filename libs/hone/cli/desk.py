@@ -1,4 +1,4 @@
-"""`hone desk`: tasks of the desk that a model writes from a hint."""
+"""`hone desk`: tasks of the desk from a hint, by a model or by a seed."""
 
 import json as jsonlib
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,14 @@ from hone.cli.packages import asked, ended
 from hone.client import Client
 from hone.client.package_resources import PackageJob
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tasks of the desk that a model writes from a hint.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tasks of the desk from a hint.")
 
 
 @app.command()
 def make(
     hint: Annotated[str, typer.Argument(help="What the tasks are about, for instance: a violin maker's fittings.")],
-    author: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that writes them.")],
+    author: Annotated[str | None, typer.Option(help="Endpoint (`hone judges list`) or model of yours that writes them.",
+                                               show_default="the seeded generator")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the tasks become.",
                                                 show_default="none")] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="JSONL file that the rows are written to.")] = None,
@@ -29,11 +30,11 @@ def make(
     tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 8,
     within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
 ) -> None:
-    """Have a model write tasks, each with what verifies it, and wait for those that pass the gates."""
+    """Have tasks made, each with what verifies it, and wait for those that pass the gates."""
     expect_place(dataset, out)
     with connection.client() as client:
         job = client.make_desk_tasks(
-            dataset or "desk", hint, {"endpoint": author}, asked(validator), seed, tasks, within_s)
+            dataset or "desk", hint, asked(author), asked(validator), seed, tasks, within_s)
         keep(client, job, dataset, out, json)
 
 

@@ -46,12 +46,13 @@ class Packages(Requests):
             "within_s": within_s})
 
     def make_desk_tasks(
-        self, name: str, hint: str, author: Mapping[str, Any], validator: Mapping[str, Any] | None = None,
-        seed: int = 0, tasks: int = 8, within_s: int = 3600,
+        self, name: str, hint: str, author: Mapping[str, Any] | None = None,
+        validator: Mapping[str, Any] | None = None, seed: int = 0, tasks: int = 8, within_s: int = 3600,
     ) -> PackageJob:
-        """Have a model write tasks of the desk from a hint; `made_rows` returns them. Raises Refused, and Conflict.
+        """Have tasks of the desk made from a hint; `made_rows` returns them. Raises Refused, and Conflict.
 
-        `author` and `validator`: {"endpoint": NAME} or {"model": NAME}; without a validator the author is asked.
+        `author` and `validator`: {"endpoint": NAME} or {"model": NAME}; without a validator the author is asked,
+        without an author a seed draws tasks of the families that the hint's words name.
         """
         return self._send(PackageJob, "POST", "/v1/package-jobs", json={
             "environment": "desk", "name": name, "hint": hint, "seed": seed, "tasks": tasks, "author": author,

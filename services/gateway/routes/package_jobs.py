@@ -35,7 +35,7 @@ class WantedPackage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     environment: Literal["package", "desk", "changing_user"] = Field(
-        "package", description="desk: tasks of the desk, as rows for a dataset, by an author; no trial. changing_user: "
+        "package", description="desk: tasks of the desk, as rows for a dataset; no trial. changing_user: "
         "lives of users, the same.")
     name: str = Field(pattern=PACKAGE_NAME, description="What the package is called; it becomes the name's newest "
                       "version. Of tasks of the desk and lives: what they are called.")
@@ -44,7 +44,8 @@ class WantedPackage(BaseModel):
     tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted, or lives.")
     sizes: Sizes | None = Field(None, description="Of lives: how large each is; null: the defaults of the "
                                 "environment. Its rounds are not read.")
-    author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded generator.")
+    author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded "
+                                      "generator. Lives need one.")
     trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
                                     "them: only tasks where that makes a difference are kept; null: none.")
     validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads what passed the "
@@ -101,9 +102,11 @@ def _unfit(wanted: WantedPackage) -> list[Problem]:
 
 
 def _unfit_rows(wanted: WantedPackage, made: str) -> Iterator[Problem]:
-    if wanted.author is None:
-        drawn = "`python -m hone.environments.desk make`" if made == "tasks" else "the environment, which draws lives"
-        yield Problem("author", "nothing", f"a model that writes the {made}; without one there is {drawn}")
+    if wanted.author is None and made == "lives":
+        yield Problem("author", "nothing", "a model that writes the lives; without one there is the environment, which "
+                      "draws lives")
+    if wanted.author is None and made == "tasks" and wanted.validator is not None:
+        yield Problem("validator", wanted.validator.named, "none without an author: a script reads what a seed draws")
     if wanted.tasks > MOST_ROWS:
         yield Problem("tasks", str(wanted.tasks), f"at most {MOST_ROWS} {made}")
 

@@ -5,11 +5,13 @@ import contextvars
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
 from hone.environments.contract import Row as DatasetRow
 from hone.environments.desk.authored import AuthoredTasks
+from hone.environments.desk.hints import Tried, created
 from hone.environments.packages.package import Package
 from hone.environments.synthesis.authored import AuthoredPackage
 from hone.environments.synthesis.hints import NoWorld
@@ -45,6 +47,7 @@ class MakingWork:
         validator = AuthorSpec.model_validate(job["validator"]) if job["validator"] else None
         self._reader = Workshop(judges, shelf, validator, turn) if validator else self._workshop
         self._rows: AuthoredTasks | AuthoredLives | None = None
+        self._drafts: tuple[Tried, ...] = ()
         trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
         self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None
         self._trials = dict[str, Any]()
@@ -60,7 +63,7 @@ class MakingWork:
         """What was tried so far."""
         trials = {"trials": self._trials} if self._trials else {}
         if self._workshop is None or self.author is None:
-            return trials
+            return {**trials, **({"drafts": [asdict(one) for one in self._drafts]} if self._drafts else {})}
         return {"author": {"name": self.author.named, "models": sorted(self._workshop.models),
                            "asked": self._workshop.asked}, **self._trail.as_json(), **trials,
                 **(self._rows.as_json() if self._rows else {})}
@@ -71,10 +74,11 @@ class MakingWork:
         return found.package, {**found.report.as_json(), **self.report}
 
     async def rows(self) -> list[DatasetRow]:
-        """Return the tasks of the desk, or the lives, that the model writes. Raises PastDeadline, and what its thread
-        raises.
+        """Return the tasks of the desk, or the lives, that the model or a seed makes. Raises PastDeadline, and what its
+        thread raises.
         """
-        assert self._workshop is not None
+        if self._workshop is None:
+            return await self._written(self._seeded)
         assert self._reader is not None
         seed, wanted = self._job["seed"], self._job["tasks"]
         if self._job["environment"] == "desk":
@@ -138,6 +142,14 @@ class MakingWork:
 
         threading.Thread(target=work, name=f"package {self._job['id']}", daemon=True).start()
         return await ended  # type: ignore[no-any-return]
+
+    def _seeded(self) -> list[DatasetRow]:
+        """Return tasks of the desk that a seed draws. Raises NoWorld where the hint leads to none."""
+        found = created(self._job["hint"], self._job["seed"], self._job["tasks"])
+        self._drafts = found.tried
+        if found.reason is not None:
+            raise NoWorld(found.reason)
+        return list(found.rows)
 
     def _author_all(self) -> Made:
         assert self._workshop is not None

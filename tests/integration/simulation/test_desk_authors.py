@@ -15,6 +15,7 @@ from hone.client import Client
 from hone.client.errors import NotFound, Refused
 from hone.environments import ENVIRONMENTS
 from hone.environments.changing_user import ChangingUserParams
+from hone.environments.desk.hints import created
 from hone.store.database import Database
 from tests.integration.gateway.conftest import serve
 from tests.integration.simulation.test_authors import Scene, ended, named
@@ -67,6 +68,20 @@ def test_the_command_makes_a_dataset_of_what_a_good_author_writes(
     assert (job.environment, job.state, job.stage) == ("desk", "done", "tasks 2 of 2")
     assert [one["score"] for one in job.report["validations"]] == [85.0, 85.0]
     assert job.used["good"]["answers"] == len(scene.asked("good")) == 4
+
+
+def test_without_an_author_a_seed_draws_what_the_hint_names(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HONE_URL", scene.url)
+    monkeypatch.setenv("HONE_API_KEY", scene.key)
+    make = ["desk", "make", "--tasks", "2", "--seed", "3", "--dataset", "drawn"]
+    assert CliRunner().invoke(app, [*make, "tidy up"]).exit_code == 0
+    job = scene.hone.package_jobs(1).data[0]
+    assert scene.hone.made_rows(job.id) == [dict(row) for row in created("tidy up", 3, 2).rows]
+    assert [(one["family"], one["repair"]) for one in job.report["drafts"]] == [("clean", "")] * 2
+    assert scene.hone.dataset("drawn").rows == 2
+    assert CliRunner().invoke(app, [*make, "bee keeping"]).exit_code == 1
+    job = scene.hone.package_jobs(1).data[0]
+    assert (job.state, str(job.reason)[:38]) == ("failed", "no word of 'bee keeping' names a famil")
 
 
 def test_a_job_without_an_accepted_task_says_what_was_tried(scene: Scene) -> None:
@@ -149,8 +164,8 @@ def test_a_life_that_breaks_a_rule_is_corrected_or_discarded(scene: Scene) -> No
 
 def test_what_cannot_be_made_is_refused_by_its_field(scene: Scene) -> None:
     named(scene, "good", fitting.answer)
-    with pytest.raises(Refused, match=r"author: found nothing, expected a model that writes the tasks"):
-        scene.hone.make_desk_tasks("x", "y", None)  # type: ignore[arg-type]
+    with pytest.raises(Refused, match=r"validator: found \"?good\"?, expected none without an author"):
+        scene.hone.make_desk_tasks("x", "y", None, {"endpoint": "good"})
     with pytest.raises(Refused, match=r"tasks: found 65, expected at most 64 tasks"):
         scene.hone.make_desk_tasks("x", "y", {"endpoint": "good"}, tasks=65)
     with pytest.raises(Refused, match=r"validator\.endpoint: found \"nobody\""):
