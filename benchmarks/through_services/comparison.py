@@ -51,6 +51,19 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class Near:
+    """A figure that is known beforehand: the arm's mean over seeds ends within so much of it."""
+
+    arm: str
+    figure: str
+    value: float
+    within: float
+
+    def __str__(self) -> str:
+        return f"{self.arm}: {self.figure} within {self.within:g} of {self.value:.3f}"
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Arms that run on equal seeds, tasks and rollouts; the baseline is the first."""
 
@@ -59,6 +72,7 @@ class Comparison:
     arms: Mapping[str, Spec]
     expects: tuple[Direction, ...]
     inside: tuple[Inside, ...] = ()
+    near: tuple[Near, ...] = ()
     figures: tuple[str, ...] = ()  # beside curves.FIGURES, of those that curves.further finds
     remark: str = ""  # what was found where a direction was missed, or what limits the comparison
 

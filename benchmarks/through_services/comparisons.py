@@ -14,6 +14,7 @@ from benchmarks.through_services import (
     remembering,
     sales,
     schemas,
+    shelves,
     skill_points,
     sorting,
 )
@@ -381,5 +382,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "noisy_tools": noisy_tools.NOISY_TOOLS,
     "noisy_users": noisy_users.NOISY_USERS,
     "remembering": remembering.REMEMBERING,
+    "hidden_shelf": shelves.HIDDEN_SHELF,
 }
 """Every comparison by the name of its method."""

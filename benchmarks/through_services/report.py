@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from benchmarks.results import load
-from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
+from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Near, Spec
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, interval, spread, verdict
 from benchmarks.through_services.plot import draw
@@ -77,9 +77,11 @@ def differences(found: Figures, direction: Direction) -> list[float]:
 
 
 def _summary(by_name: Mapping[str, Figures]) -> str:
-    rows = [[f"[{name}](#{name})", str(direction), _mean(apart), verdict(apart)]
-            for name, found in by_name.items() for direction in COMPARISONS[name].expects
-            for apart in [differences(found, direction)]]
+    rows = [row for name, found in by_name.items() for row in (
+        *([f"[{name}](#{name})", str(direction), _mean(apart), verdict(apart)]
+          for direction in COMPARISONS[name].expects for apart in [differences(found, direction)]),
+        *([f"[{name}](#{name})", str(near), f"{spread(_values(found, near)).mean:.3f}", _reached(found, near)]
+          for near in COMPARISONS[name].near))]
     return table(["method", "expected", "measured", "direction"], rows)
 
 
@@ -89,7 +91,8 @@ def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: 
         f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
         f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found, comparison), "",
         *(_direction(found, direction) for direction in comparison.expects),
-        *(_inside(kept, direction) for direction in comparison.inside), *_components(kept),
+        *(_inside(kept, direction) for direction in comparison.inside),
+        *(_near(found, near) for near in comparison.near), *_components(kept),
         *([f"\n{comparison.remark}"] if comparison.remark else []),
         f"\n<details><summary>Specs</summary>\n\n{_specs(kept['arms'], seeds)}\n</details>\n",
         f"{len(seeds)} seeds, {kept['date']}, {machine['cores']} cores of {machine['cpu']}: "
@@ -135,6 +138,20 @@ def _mean(apart: Sequence[float]) -> str:
 def _inside(kept: Mapping[str, Any], direction: Inside) -> str:
     runs = [run["components"] for run in kept["arms"][direction.arm]["raw"]]
     return _said(str(direction), [one[direction.component][1] - one[direction.over][1] for one in runs])
+
+
+def _near(found: Figures, near: Near) -> str:
+    said, values = _reached(found, near), _values(found, near)
+    each = ", ".join(f"{value:.3f}" for value in values)
+    return f"- {said if said == 'held' else f'**{said}**'}: {near}, {spread(values).mean:.3f} ({each})"
+
+
+def _reached(found: Figures, near: Near) -> str:
+    return "held" if abs(spread(_values(found, near)).mean - near.value) <= near.within else "missed"
+
+
+def _values(found: Figures, near: Near) -> list[float]:
+    return [run[near.figure] for run in found[near.arm]]
 
 
 def _components(kept: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks import stack_run
 from benchmarks.through_services.comparison import Comparison, Spec, Start
 from benchmarks.through_services.curves import components, curve, further
-from benchmarks.through_services.starts import DATASETS, STARTS
+from benchmarks.through_services.starts import DATASETS, STARTS, UNTAUGHT
 from hone.client import Client
 from hone.client.resources import Run
 from hone.environments.hashing import canonical
@@ -68,7 +68,9 @@ class Session:
 
     def _named(self, spec: Spec) -> Spec:
         """Return the spec with the runs that taught its starts in their places."""
-        named = {**spec, "model": {**spec["model"], "base": self._starts[spec["model"]["base"]].id}}
+        base = spec["model"]["base"]
+        known = self._untrained(UNTAUGHT[base]) if base in UNTAUGHT else self._starts[base].id
+        named = {**spec, "model": {**spec["model"], "base": known}}
         if teacher := _teacher(spec):
             role = {**spec["roles"]["teacher"], "model": self._starts[teacher].id}
             named["roles"] = {**spec["roles"], "teacher": role}
@@ -126,8 +128,8 @@ def supervised(name: str, start: Start, base: str) -> Spec:
 
 
 def starts_of(spec: Spec) -> list[str]:
-    """Return the names of the starts that a spec needs."""
-    return [name for name in (str(spec["model"]["base"]), _teacher(spec)) if name]
+    """Return the names of the starts that a spec needs; a run may teach a policy of random weights itself."""
+    return [name for name in (str(spec["model"]["base"]), _teacher(spec)) if name and name not in UNTAUGHT]
 
 
 def lines(rows: Any) -> bytes:

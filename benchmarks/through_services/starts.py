@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from benchmarks.through_services import (
     doors,
@@ -14,6 +15,7 @@ from benchmarks.through_services import (
     remembering,
     sales,
     schemas,
+    shelves,
     skill_points,
     sorting,
 )
@@ -108,8 +110,12 @@ def _any_length(steps: int) -> Iterable[Row]:
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
     "codes": noisy_users.rows,
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
-    "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2)}
-"""Datasets that specs name as sources of tasks."""
+    "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2),
+    **{f"shelves-{budget}": partial(shelves.demonstrations, budget) for budget in shelves.BUDGETS}}
+"""Datasets that specs name as sources of tasks, or of rows to imitate."""
+
+UNTAUGHT: Mapping[str, Mapping[str, Any]] = {"shelves": shelves.POLICY}
+"""Sizes and symbols of policies with random weights, by the name that specs give to their base."""
 
 STARTS: Mapping[str, Start] = {
     "careless": Start(

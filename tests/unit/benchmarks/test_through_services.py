@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.results import load
 from benchmarks.through_services import doors, judging, kinds, remembering, report, results, sorting
-from benchmarks.through_services.comparison import START, Comparison, Direction
+from benchmarks.through_services.comparison import START, Comparison, Direction, Near
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, further, spread, verdict
 from benchmarks.through_services.session import starts_of, supervised, trained_calls
@@ -101,14 +101,24 @@ def trained(spec: dict[str, Any]) -> dict[str, Any]:
     return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * trained_calls(spec)}, "task": task}
 
 
+def imitated(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return what else differs between arms that imitate: the rows, and the harness in which they are evaluated."""
+    if spec["algorithm"] != "sft":
+        return {}
+    sources = [{key: value for key, value in one.items() if key != "harness"} for one in spec["eval"]["sources"]]
+    return {"task": {}, "eval": {**spec["eval"], "sources": sources}}
+
+
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_arms_are_valid_runs_of_equal_rollouts_that_differ_in_the_method_alone(name: str) -> None:
     arms = COMPARISONS[name].arms
     for arm, spec in arms.items():
         resolve({**spec, "name": arm, "seed": 0})
         assert set(starts_of(spec)) <= STARTS.keys()
-    alike = [{key: value for key, value in spec.items() if key not in METHOD} | trained(spec) for spec in arms.values()]
+    alike = [{key: value for key, value in spec.items() if key not in METHOD} | trained(spec) | imitated(spec)
+             for spec in arms.values()]
     assert all(one == alike[0] for one in alike)
+    assert {near.arm for near in COMPARISONS[name].near} <= arms.keys()
     assert all({direction.arm, direction.over} <= arms.keys() | {START}
                for direction in COMPARISONS[name].expects)
     assert {direction.arm for direction in COMPARISONS[name].inside} <= arms.keys()
@@ -246,7 +256,8 @@ def test_a_step_at_doors_has_few_tokens() -> None:
 FAKE = Comparison(
     "fake.md", "Is one more than none?", {"none": {"steps": 2, "seed_of": 1}, "one": {"steps": 2, "more": [1]}},
     (Direction("one", "none"), Direction("none", "one", "greedy"), Direction("one", START, "sampled"),
-     Direction("one", "none", "own")), figures=("own",), remark="It is.")
+     Direction("one", "none", "own")), figures=("own",), remark="It is.",
+    near=(Near("one", "sampled", 0.96, 0.05), Near("none", "greedy", 1.0, 0.05)))
 
 
 def _kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -265,6 +276,8 @@ def test_the_page_tells_each_direction_with_its_seeds_and_what_was_found(monkeyp
     assert "- **no difference beyond that of seeds**: none > one in greedy, +0.000 ± 0.000 (+0.000, +0.000)" in page
     assert "- held: one > start in sampled, +1.000 ± 0.000 (+1.000, +1.000)" in page
     assert "- **no difference beyond that of seeds**: one > none in own, +0.000 ± 0.000 (+0.000, +0.000)" in page
+    assert "| [fake](#fake) | one: sampled within 0.05 of 0.960 | 1.000 | held |" in page
+    assert "- **missed**: none: greedy within 0.05 of 1.000, 0.500 (0.500, 0.500)" in page
     assert "| after 20 rollouts | sampled | greedy | area | own |" in page
     assert "| one | 1.000 (1.000 to 1.000) | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) | 0.500 (" in page
     assert "| start | 0" not in page
