@@ -13,7 +13,7 @@ FIGURES = ("sampled", "greedy", "area")
 
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 %, by degrees of freedom from 1."""
-_TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
+_TOKENS, _ROWS, _COMPONENT = "completion/tokens", "trajectories", "eval/sampled/"
 _NOISY, _OF_USER = re.compile(r"eval/noise/(\w+)"), "user_"
 _SOURCE = re.compile(r"source/(.+)/eval/sampled")
 GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
@@ -65,11 +65,13 @@ def curve(series: Series, calls: int = 1) -> list[Point]:
 
     The rollouts of a step are its tokens divided by the mean number of tokens of one; a step's kind of task stands
     before the names, as in verify/completion/tokens. A sample of several trained `calls` counts as so many rollouts.
+    A run that imitates has no rollouts: its rows are counted.
     """
     kinds = [name.removesuffix(_TOKENS) for name in series if name.endswith(_TOKENS)]
-    if not series.get("eval/greedy") or not kinds:
-        raise ValueError(f"metrics: found {', '.join(sorted(series))}, expected eval/greedy and {_TOKENS}")
-    trained = dict(sorted(step for kind in kinds for step in _rollouts(series, kind)))
+    if not series.get("eval/greedy") or not (kinds or _ROWS in series):
+        raise ValueError(f"metrics: found {', '.join(sorted(series))}, expected eval/greedy and {_TOKENS} or {_ROWS}")
+    trained = dict(sorted(step for kind in kinds for step in _rollouts(series, kind))) or {
+        step: round(rows) for step, rows in series[_ROWS]}
     until = dict(zip([0, *trained], accumulate(trained.values(), initial=0), strict=True))
     sampled = dict(series["eval/sampled"])
     return [Point(step, until[step] * calls, greedy, sampled[step]) for step, greedy in series["eval/greedy"]]

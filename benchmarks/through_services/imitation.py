@@ -42,7 +42,7 @@ def imitation(base: str, dataset: str, source: Mapping[str, Any], harness: Spec,
         "model": {"base": base}, "task": {"dataset": dataset}, "algorithm": "sft", "harness": harness,
         "batch": {"prompts": ROWS, "samples": 1}, "steps": steps, "sampling": {"max_tokens": max_tokens},
         "optimizer": {"lr": 3e-3, "schedule": "cosine", "schedule_params": {"warmup_steps": 10}},
-        "eval": {"prompts": 256, "every": steps, "sources": [evaluated]}, "snapshot_every": steps}
+        "eval": {"prompts": 128, "every": steps, "sources": [evaluated]}, "snapshot_every": steps}
 
 
 def _played(one: LocalPlay, said: Mapping[str, Sequence[str]]) -> bool:

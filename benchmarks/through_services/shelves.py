@@ -17,7 +17,7 @@ from hone.environments.hidden_shelf import HiddenShelfEpisode
 from hone.models import toy
 
 PLACES, SPARE, EPISODES, STEPS = 6, 6, 500, 400
-PARAMS = {"places": PLACES, "spare": SPARE, "attempts": 1, "turns": 10}
+PARAMS = {"places": PLACES, "spare": SPARE, "attempts": 1, "turns": 12}
 TASK = {"environment": "hidden_shelf", "params": PARAMS}
 TEXTS = {"explore": "{task}Look around.\n", "signals": "", "write": "{task}You saw:\n{history}\nMap:\n", "window": 99,
          "append": False}
@@ -31,7 +31,7 @@ WORDS = [
 """What the task, the harness and the teachers write, a token each."""
 POLICY: Mapping[str, Any] = {"hidden": 64, "ffn": 256, "vocab_size": 192, "symbols": [*toy.TEXT, *WORDS]}
 """Sizes of the policy: a hundred thousand parameters."""
-MAX_TOKENS = 16
+MAX_TOKENS = 24
 BUDGETS = (0, 3, 5)
 
 

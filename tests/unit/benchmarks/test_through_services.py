@@ -36,6 +36,9 @@ def _line(*sampled: float, every: int = 10) -> list[Point]:
 
 def test_a_curve_counts_the_rollouts_of_every_kind_of_step() -> None:
     assert curve(SERIES) == [Point(0, 0, 0.5, 0.25), Point(2, 12, 0.75, 0.5)]
+    imitated = {"eval/greedy": [(0, 0.0), (2, 1.0)], "eval/sampled": [(0, 0.0), (2, 0.5)],
+                "trajectories": [(1, 128.0), (2, 128.0)]}
+    assert curve(imitated) == [Point(0, 0, 0.0, 0.0), Point(2, 256, 1.0, 0.5)]
 
 
 def test_a_run_has_the_scores_of_its_sources_and_the_shares_with_signal_beside_its_curve() -> None:
