@@ -159,10 +159,11 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         return await self._users(context).say(session, request, calling(context))
 
     async def FindWords(
-            self, request: simulation_pb2.FindWordsRequest, context: Any) -> simulation_pb2.StepResponse:
+            self, request: simulation_pb2.FindWordsRequest, context: Any) -> simulation_pb2.FindWordsResponse:
         """Have a model find the words that a session asks for, and take them as its next step."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return transition_message(await self._users(context).find(session, request, calling(context)))
+        taken = await self._users(context).find(session, request, calling(context))
+        return simulation_pb2.FindWordsResponse(taken=transition_message(taken))
 
     def _users(self, context: Any) -> users.Users:
         async def step(session: Session, index: int, action: str) -> Transition:

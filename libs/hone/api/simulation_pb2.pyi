@@ -195,6 +195,12 @@ class FindWordsRequest(_message.Message):
     voice: Voice
     def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., voice: _Optional[_Union[Voice, _Mapping]] = ...) -> None: ...
 
+class FindWordsResponse(_message.Message):
+    __slots__ = ("taken",)
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    taken: StepResponse
+    def __init__(self, taken: _Optional[_Union[StepResponse, _Mapping]] = ...) -> None: ...
+
 class StepBatchRequest(_message.Message):
     __slots__ = ("steps",)
     STEPS_FIELD_NUMBER: _ClassVar[int]

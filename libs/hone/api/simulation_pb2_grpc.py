@@ -107,7 +107,7 @@ class SimulationServiceStub:
         self.FindWords = channel.unary_unary(
                 '/hone.v1.SimulationService/FindWords',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.FindWordsRequest.SerializeToString,
-                response_deserializer=hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.FindWordsResponse.FromString,
                 _registered_method=True)
         self.FitAudience = channel.unary_unary(
                 '/hone.v1.SimulationService/FitAudience',
@@ -356,7 +356,7 @@ def add_SimulationServiceServicer_to_server(servicer, server):
             'FindWords': grpc.unary_unary_rpc_method_handler(
                     servicer.FindWords,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.FindWordsRequest.FromString,
-                    response_serializer=hone_dot_v1_dot_simulation__pb2.StepResponse.SerializeToString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.FindWordsResponse.SerializeToString,
             ),
             'FitAudience': grpc.unary_unary_rpc_method_handler(
                     servicer.FitAudience,
@@ -788,7 +788,7 @@ class SimulationService:
             target,
             '/hone.v1.SimulationService/FindWords',
             hone_dot_v1_dot_simulation__pb2.FindWordsRequest.SerializeToString,
-            hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
+            hone_dot_v1_dot_simulation__pb2.FindWordsResponse.FromString,
             options,
             channel_credentials,
             insecure,

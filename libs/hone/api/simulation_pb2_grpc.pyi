@@ -59,7 +59,7 @@ class SimulationServiceStub:
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
-    FindWords: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.StepResponse]
+    FindWords: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.FindWordsResponse]
     """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
     stored answer, and no model is asked again.
     """
@@ -105,7 +105,7 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Starts a session with one simulated user, for an agent elsewhere. It is a session of the environment dialogue."""
     Say: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SayRequest, _simulation_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the user of a session and returns its words; the same index returns the same words."""
-    FindWords: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.StepResponse]  # type: ignore[assignment]
+    FindWords: _aio.UnaryUnaryMultiCallable[_simulation_pb2.FindWordsRequest, _simulation_pb2.FindWordsResponse]  # type: ignore[assignment]
     """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
     stored answer, and no model is asked again.
     """
@@ -238,7 +238,7 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _simulation_pb2.FindWordsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_simulation_pb2.StepResponse, _abc.Awaitable[_simulation_pb2.StepResponse]]:
+    ) -> _typing.Union[_simulation_pb2.FindWordsResponse, _abc.Awaitable[_simulation_pb2.FindWordsResponse]]:
         """Has a model find the words that a session asks for. They are its step with this index; the same index returns the
         stored answer, and no model is asked again.
         """

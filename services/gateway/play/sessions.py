@@ -118,7 +118,7 @@ class PlaySessions:
         """Yield the step of each of the words that the environment asks for, until it asks for none."""
         while taken.observation.HasField("ask"):
             request = pb.FindWordsRequest(session_id=place.session_id, index=index, voice=voice)
-            taken = await self._ask(place.address, "FindWords", request)
+            taken = (await self._ask(place.address, "FindWords", request)).taken
             index += 1
             yield taken
 
