@@ -37,6 +37,7 @@ from services.door.running import Running, RunningCalls
 LONGEST_S = 3600.0
 """Seconds that a call may take, and that a call without a deadline gets."""
 _MOST_ASKING = 1000
+_SENDING_S = 1.0
 _HEALTH, _REFLECTION = f"/{health.SERVICE_NAME}/", f"/{reflection.SERVICE_NAME}/"
 _log = logging.getLogger(__name__)
 _OURS = ("hone-", "grpc-", ":")
@@ -108,7 +109,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic
                     call = await self._admitted(method, metadata, running, requests, context)
                     async with aclosing(self._streamed(call, holder.caller, context.peer())) as answers:
                         async for answer in answers:
-                            await context.write(answer)  # grpc sends what is yielded: an end meanwhile had no status
+                            await _sent(context, answer)  # grpc sends what is yielded: an end meanwhile had no status
             except Exception as error:
                 await pass_back(context, error)
 
@@ -135,6 +136,21 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic
                     await self._audit.tell(call, who, peer)
                     logged = True
                 yield answer
+
+
+async def _sent(context: Any, answer: bytes) -> None:
+    """Send an answer of a stream. A call that is ended meanwhile lets it end first, if it is soon.
+
+    grpc sometimes sends no status behind an answer whose sending was cancelled, so that the caller waits for its
+    deadline.
+    """
+    sending = asyncio.ensure_future(context.write(answer))
+    try:
+        await asyncio.shield(sending)
+    except asyncio.CancelledError:
+        await asyncio.wait([sending], timeout=_SENDING_S)
+        sending.cancel()  # of a caller who does not read
+        raise
 
 
 def _found(handler: Any, place: Callable[[], AbstractContextManager[object]]) -> Any:

@@ -75,21 +75,24 @@ class Echo:
         self.calls.append(call)
         if self.error is not None:
             raise self.error
-        await self._waited(call)
-        return b"answer"
+        async with self._waits(call):
+            return b"answer"
 
     async def stream(self, call: Call) -> AsyncGenerator[bytes, None]:
         self.calls.append(call)
-        yield b"answer"
-        await self._waited(call)
+        async with self._waits(call):
+            yield b"answer"
 
-    async def _waited(self, call: Call) -> None:
-        if ("wait", "1") not in call.metadata:
-            return
+    @asynccontextmanager
+    async def _waits(self, call: Call) -> AsyncIterator[None]:
+        waits = ("wait", "1") in call.metadata
         try:
-            await asyncio.sleep(60)
+            yield
+            if waits:
+                await asyncio.sleep(60)
         finally:
-            self.ended.set()
+            if waits:
+                self.ended.set()
 
 
 @asynccontextmanager
