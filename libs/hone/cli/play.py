@@ -21,13 +21,14 @@ _NO_SCORE = "no score of its own: the grader of a run decides"
 def play(
     environment: Annotated[str | None, typer.Argument(
         help="Name of an environment (`hone environments`); left out, the rows of --dataset are questions.")] = None,
-    params: Annotated[str, typer.Option(help="Parameters of the environment, a JSON object.")] = "{}",
+    params: Annotated[str, typer.Option("--with", help="Parameters of the environment, a JSON object.")] = "{}",
     dataset: Annotated[str | None, typer.Option(help="Dataset, one of whose rows is the task.")] = None,
     row: Annotated[int | None, typer.Option(min=1, help="Number of the row, from 1.", show_default="1")] = None,
     seed: Annotated[int | None, typer.Option(
         min=0, help="The first task that a run with this seed draws.", show_default="0")] = None,
     held_out: Annotated[bool, typer.Option("--held-out", help="Draw a task of the held-out split.")] = False,
-    noise: Annotated[str | None, typer.Option(help="Type of noise, such as failure or user_ambiguity.")] = None,
+    noise: Annotated[str | None, typer.Option(
+        "--noise-type", help="Type of noise, such as failure or user_ambiguity.")] = None,
     voice: Annotated[str | None, typer.Option(
         help="Judge (`hone judges list`) or model that finds the words of a user by a model.")] = None,
 ) -> None:
@@ -49,9 +50,9 @@ def _object(text: str) -> dict[str, Any]:
     try:
         value = jsonlib.loads(text)
     except ValueError as error:
-        raise Invalid([Problem("--params", found(text), f"a JSON object ({error})")]) from error
+        raise Invalid([Problem("--with", found(text), f"a JSON object ({error})")]) from error
     if not isinstance(value, dict):
-        raise Invalid([Problem("--params", found(text), "a JSON object")])
+        raise Invalid([Problem("--with", found(text), "a JSON object")])
     return value
 
 

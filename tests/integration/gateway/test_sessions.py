@@ -206,18 +206,18 @@ def test_lines_of_a_file_play_a_task_in_the_terminal(
         return str(result.output)
 
     said = played("/call query {}\nquery sql='SELECT count(*) FROM items'\n/state\n/jump\nfour\n/score\n", "sqlite",
-                  "--params", '{"rows": 12}', "--seed", "5")
+                  "--with", '{"rows": 12}', "--seed", "5")
     assert said.startswith("sqlite, ")
     for words in ("query(sql)", "the environment did not understand this", "[tool] 12", "turns left", '"turn',
                   "error: line", "ended: done", "score 0"):
         assert words in said, said
-    said = played("Good day.\n", "dialogue", "--params", '{"domain": "sales"}', "--noise", "user_ambiguity")
+    said = played("Good day.\n", "dialogue", "--with", '{"domain": "sales"}', "--noise-type", "user_ambiguity")
     assert "noise user_ambiguity" in said
     assert "the input has ended" in said
     assert "the grader of a run decides" in played("1\n", "sort_digits")
     assert "1 turns left" in played("/quit\n", "--dataset", "questions")
     assert 'environment: found "sqlit"' in played("", "sqlit", code=1)
-    assert "--params: found" in played("", "sqlite", "--params", "[]", code=1)
+    assert "--with: found" in played("", "sqlite", "--with", "[]", code=1)
 
 
 def test_a_tenant_has_so_many_sessions_and_a_step_is_a_text_or_a_call(
