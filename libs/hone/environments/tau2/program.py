@@ -103,9 +103,9 @@ def _asked(domain: ServiceDomain, task: DomainTask) -> dict[str, Any]:
             "assertions": [one.model_dump() for one in task.criteria.env_assertions or []]}
 
 
-def _ran(runner: Runner, domain: ServiceDomain, calls: Sequence[Sequence[Any]], limits: Limits = LIMITS) -> Ran:
+def _ran(runner: Runner, domain: ServiceDomain, calls: Sequence[Sequence[Any]], limits: Limits | None = None) -> Ran:
     ran = runner.run(Program(
-        _SOURCE, files={**domain.played_files, **_inside()}, function="run", calls=calls, limits=limits))
+        _SOURCE, files={**domain.played_files, **_inside()}, function="run", calls=calls, limits=limits or LIMITS))
     if ran.status is Ended.INFRA_ERROR:
         raise ToolsLost(ran.detail)
     return ran
