@@ -7,6 +7,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from hone import limits
+from hone.limits import Limit
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Forbidden
@@ -44,6 +46,12 @@ class TenantSession:
             if allowed is None or not allowed["allowed"]:
                 raise Forbidden("This tenant is no operator.", extra={"scope": "operator"})
             yield transaction
+
+    async def reached_limit(self) -> Limit | None:
+        """Return the quota of the tenant that refuses what costs tokens, if one is used up."""
+        async with self.transaction() as transaction:
+            figures = await transaction.one("tenants.limits", tenant=self.tenant_id, storage=False)
+        return None if figures is None else limits.reached(figures)
 
     def about(self, subject: str) -> None:
         """Tell the audit log the id of what this request makes or changes, where its path does not name it."""

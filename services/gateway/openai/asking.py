@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 
-from hone import limits
 from hone.api import trajectory_pb2
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -100,8 +99,6 @@ class Asking:
 
 
 async def _expect_some_left(session: TenantSession) -> None:
-    async with session.transaction() as transaction:
-        figures = await transaction.one("tenants.limits", tenant=session.tenant_id, storage=False)
-    limit = None if figures is None else limits.reached(figures)
+    limit = await session.reached_limit()
     if limit is not None:
         raise OverQuota(f"You exceeded your current quota: {limit.reason}. Wait for {limit.until}.")

@@ -11,6 +11,7 @@ from hone.environments.tools import ToolCall
 from hone.spec.problems import Invalid, unstorable
 from services.gateway.admission import judges
 from services.gateway.admission.parameters import Config, Id, Store
+from services.gateway.middleware.errors import TooMany
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.play import sources
 from services.gateway.play.sessions import PlaySessions
@@ -140,9 +141,12 @@ def _expect_text(wanted: BaseModel) -> None:
 
 
 async def _voice(session: TenantSession, voice: PlayVoice | None) -> simulation_pb2.Voice | None:
-    """Return a voice that answers, as far as is known. Raises Invalid."""
+    """Return a voice that answers, as far as is known. Raises Invalid, and TooMany where a quota is used up."""
     if voice is None:
         return None
+    limit = await session.reached_limit()
+    if limit is not None:
+        raise TooMany(f"No model is asked: {limit.reason}. Wait for {limit.until}.")
     async with session.transaction() as transaction:
         problem = await judges.problem(transaction, voice.field, voice.message.endpoint, "chat")
     if problem is not None:

@@ -165,6 +165,10 @@ def test_a_model_speaks_for_a_user_and_nobody_does_without_a_voice(hone: Client)
         assert said.next_index > 1
         asked = len(judge.asked)
         assert hone.say(play.id, 0, "Good day.", voice) == said
+        hone.change_tenant(hone.account().tenant, max_tokens_a_day=0)
+        with pytest.raises(client_errors.HoneError, match=r"No model is asked: .*max_tokens_a_day"):
+            hone.say(play.id, said.next_index, "Good day.", voice)
+        hone.change_tenant(hone.account().tenant, max_tokens_a_day=None)
         assert len(judge.asked) == asked
     assert refused(lambda: hone.start_play(**task, voice={"model": "nobody"})).keys() == {"voice.model"}
     assert refused(lambda: hone.start_play(**task, voice={})).keys() == {"voice"}
