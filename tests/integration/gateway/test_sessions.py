@@ -199,8 +199,9 @@ def test_what_no_run_would_take_is_refused_by_its_field(
 
 
 def test_lines_of_a_file_play_a_task_in_the_terminal(
-    gateway: Gateway, tenant: str, monkeypatch: pytest.MonkeyPatch,
+    gateway: Gateway, tenant: str, hone: Client, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    hone.upload_dataset("lines", b'{"prompt": "x", "answer": "y"}')
     monkeypatch.setenv("HONE_URL", gateway.url)
     monkeypatch.setenv("HONE_API_KEY", tenant)
 
@@ -219,7 +220,7 @@ def test_lines_of_a_file_play_a_task_in_the_terminal(
     assert "noise user_ambiguity" in said
     assert "the input has ended" in said
     assert "the grader of a run decides" in played("1\n", "sort_digits")
-    assert "1 turns left" in played("/quit\n", "--dataset", "questions")
+    assert "1 turns left" in played("/quit\n", "--dataset", "lines")
     assert 'environment: found "sqlit"' in played("", "sqlit", code=1)
     assert "--with: found" in played("", "sqlite", "--with", "[]", code=1)
 
