@@ -16,6 +16,7 @@ from hone.crashpoints import reach
 from hone.ids import new
 from hone.process.heartbeat import AsyncHeartbeat, interval_s
 from hone.process.memory import MemoryEnd
+from hone.spec.findings import first
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row, Statements
 from hone.telemetry import logs, metrics
@@ -185,8 +186,8 @@ class Claims:
             try:
                 readable.append({**row, "order": Order.model_validate(row["order"])})
             except ValidationError as error:
-                problem = error.errors()[0]
-                reason = f"order: {problem['msg']} ({'.'.join(map(str, problem['loc']))})"
+                wrong = first(error, "order")
+                reason = f"{wrong.field}: expected {wrong.expected}"
                 _log.error(reason, extra={"fields": {"group_id": row["id"]}})
                 await self._database.run(
                     "groups.refuse", group_id=row["id"], attempt=row["attempt"], reason=reason)

@@ -14,6 +14,7 @@ from hone.api import value_pb2
 from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
 from hone.spec import strict_json
+from hone.spec.findings import first
 from hone.store.database import AsyncDatabase, Row
 from services.value.prediction import bounds
 
@@ -98,8 +99,7 @@ def _allocation(
     try:
         params = method.params.model_validate(_params(request.params_json))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidField(".".join(["params", *map(str, first["loc"])]), first["input"], first["msg"]) from error
+        raise InvalidField(*first(error, "params", model=method.params)) from error
     assert isinstance(params, AllocationParams)
     return method, params
 

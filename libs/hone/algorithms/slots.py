@@ -20,6 +20,7 @@ from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.batch_size import BATCH_SIZES
 from hone.algorithms.self_verify import SelfVerify
 from hone.algorithms.selskill import SelskillPairs
+from hone.spec.findings import first
 
 
 class SlotError(ValueError):
@@ -84,15 +85,7 @@ def fill(slot: str, name: str, params: Mapping[str, Any], field: str) -> dict[st
     try:
         return {"name": name, "params": methods[name].model_validate(params).model_dump()}
     except ValidationError as error:
-        raise _translated(error, f"{field}.params", methods[name]) from None
-
-
-def _translated(error: ValidationError, field: str, params: type[Params]) -> SlotError:
-    first = error.errors()[0]
-    place = ".".join([field, *map(str, first["loc"])])
-    if first["type"] == "extra_forbidden":
-        return SlotError(place, first["input"], f"no such parameter; known: {', '.join(params.model_fields) or 'none'}")
-    return SlotError(place, first["input"], first["msg"].removeprefix("Value error, expected "))
+        raise SlotError(*first(error, f"{field}.params", model=methods[name])) from None
 
 
 def builder(slots: Mapping[str, Any]) -> Builder:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ConfigDict
-from pydantic_core import ErrorDetails
 
 from hone.spec.parameters import Strict
 
@@ -20,11 +19,6 @@ class WrongParams(ValueError):
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(f"{field}: found {found!r}, expected {expected}")
         self.field, self.found, self.expected = field, found, expected
-
-
-def expectation(error: ErrorDetails) -> str:
-    """Return the expectation in a validation error, worded like Hone's own errors."""
-    return error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
 
 
 class EpisodeOver(Exception):

@@ -12,8 +12,9 @@ from typing import Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from hone.environments import gym_verifiers
-from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.single_turn import Asks, Question, SingleTurn
+from hone.spec.findings import first
 
 _OURS = frozenset({"seed", "size"})
 HASH_ORDERED = frozenset(
@@ -148,9 +149,7 @@ def _checked(config_class: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     try:
         config = TypeAdapter(config_class).validate_python(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise WrongParams(f"params.{name}", first["input"], expectation(first)) from error
+        raise WrongParams(*first(error, "params")) from error
     except AssertionError as error:
         raise WrongParams("params", given, str(error)) from error
     return {name: getattr(config, name) for name in given}

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from hone.spec.findings import first
 from hone.spec.parameters import Strict
 from hone.text.model_text import ModelText
 from hone.trajectory.records import Call
@@ -68,8 +69,8 @@ def _call(number: int, item: Any, before: Sequence[int], tokenizer: ModelText) -
     try:
         one = RecordedCall.model_validate(item)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise WrongCalls(f"{'.'.join([at, *map(str, first['loc'])])}: {first['msg']}") from error
+        wrong = first(error, at, model=RecordedCall)
+        raise WrongCalls(f"{wrong.field}: found {str(wrong.found)[:200]}, expected {wrong.expected}") from error
     if one.kept > len(before):
         raise WrongCalls(f"{at}.kept: found {one.kept}, expected at most the {len(before)} ids before")
     if one.trained is not None and len(one.trained) != len(one.completion_ids):

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from hone.api import trajectory_pb2
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams, expectation
+from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams
 from hone.environments.hashing import canonical, digest
 from hone.environments.noise.noisy import noisy
 from hone.spec import strict_json
+from hone.spec.findings import first
 from hone.spec.noise import TaskNoise
 
 Split = Literal["train", "held_out"]
@@ -32,7 +33,7 @@ def checked_params(name: str, params: dict[str, Any]) -> EnvironmentParams:
     try:
         return model.model_validate(params)
     except ValidationError as error:
-        raise _wrong(error, model) from error
+        raise WrongParams(*first(error, "params", model=model)) from error
 
 
 def content_hash(name: str, content: Any) -> str:
@@ -167,16 +168,4 @@ def _noise(text: str) -> dict[str, Any]:
     try:
         return TaskNoise.model_validate(json_object(text, "noise_json")).model_dump()
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(["noise", *map(str, first["loc"])])
-        raise WrongParams(field, first["input"], expectation(first)) from error
-
-
-def _wrong(error: ValidationError, model: type[EnvironmentParams]) -> WrongParams:
-    first = error.errors()[0]
-    field = ".".join(["params", *(str(part) for part in first["loc"])])
-    if first["type"] == "extra_forbidden":
-        return WrongParams(field, first["input"], f"one of the keys {', '.join(model.model_fields)}")
-    if first["type"] == "missing":
-        return WrongParams(field, None, "a value")
-    return WrongParams(field, first["input"], expectation(first))
+        raise WrongParams(*first(error, "noise", model=TaskNoise)) from error

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
-from hone.environments.contract import expectation
+from hone.spec.findings import first
 
 CallFault = Literal["malformed", "unknown_tool", "wrong_arguments", "refused"]
 FAULTS: tuple[CallFault, ...] = get_args(CallFault)
@@ -96,7 +96,6 @@ def use(tools: Mapping[str, Tool], call: ToolCall) -> str:
     try:
         arguments = tool.params.model_validate(call.arguments)
     except ValidationError as error:
-        first = error.errors()[0]
-        wrong = f"{'.'.join(map(str, first['loc']))}: {expectation(first)}"
-        raise ToolError(wrong, "wrong_arguments") from error
+        wrong = first(error)
+        raise ToolError(f"{wrong.field}: {wrong.expected}", "wrong_arguments") from error
     return tool.call(arguments)

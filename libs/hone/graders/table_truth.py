@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from hone.environments.cell_classes import hard_equal
 from hone.graders.contract import InvalidSpec
 from hone.graders.stored_tables import NoTables, StoredTable, Tables, from_json
+from hone.spec.findings import first
 from hone.spec.parameters import Strict
 
 
@@ -61,9 +62,9 @@ def _changed(given: Any, at: str, before: Tables) -> dict[str, StoredTable]:
     try:
         changes = _CHANGES.validate_python(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidSpec(f"{'.'.join(map(str, (at, *first['loc'])))}: found {str(first['input'])[:100]}, expected "
-                          f"added, removed and changed rows ({first['msg']})") from None
+        wrong = first(error, at)
+        raise InvalidSpec(f"{wrong.field}: found {str(wrong.found)[:100]}, expected added, removed and changed rows "
+                          f"({wrong.expected})") from None
     after = dict(before)
     for name, change in changes.items():
         if name not in before:

@@ -68,6 +68,8 @@ def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
             seen = noisy(environment.episode(params, 0, None), TaskNoise(type=kind, **terms)).reset()
             if kind not in USERS and "user" in environment.asked_roles and not seen.tools:
                 raise WrongParams("noise.types", kind, "types of users alone: these tasks have no tools")
+            if noise.start > seen.turns_left:
+                raise WrongParams("noise.start", noise.start, f"at most {seen.turns_left}, the turns of an episode")
         except WrongParams as wrong:
             yield Problem(f"{at}.{wrong.field}", found(wrong.found), wrong.expected)
             return

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from hone.spec.findings import expectation
+
 _NOTHING = "nothing"
 _LONGEST, _DEEPEST = 200, 50
 _LONGEST_EXPECTATION = 1000
@@ -102,23 +104,14 @@ def from_finding(finding: Mapping[str, Any], model: type[BaseModel] | None = Non
         location = location[:-1]
     field = path([root, *location] if root else location) or "body"
     if finding["type"] == "missing":
-        return Problem(field, _NOTHING, "a value")
+        return Problem(field, _NOTHING, expectation(finding))
     if finding["type"] == "extra_forbidden":
         return Problem(field, f"unknown key with value {found(finding['input'])}", _known_keys(location, model))
     named = _NAMED.fullmatch(str(finding["msg"])) if isinstance(finding["input"], Mapping) else None
     if named and named["field"] in finding["input"]:  # of an object: one of its fields, with another, is wrong
         return Problem(path([root, *location, named["field"]] if root else [*location, named["field"]]),
                        found(finding["input"][named["field"]]), named["expected"][:_LONGEST_EXPECTATION])
-    return Problem(field, found(finding["input"]), _expectation(finding))
-
-
-def _expectation(finding: Mapping[str, Any]) -> str:
-    if finding["type"] == "json_invalid":
-        return f"JSON ({finding['ctx']['error']})"
-    if finding["type"] == "string_pattern_mismatch":
-        return f"text that matches {finding['ctx']['pattern']}"
-    text = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input should be ").removeprefix("expected ")
-    return text[:1].lower() + text[1:_LONGEST_EXPECTATION]
+    return Problem(field, found(finding["input"]), expectation(finding))
 
 
 def _known_keys(location: Sequence[str | int], model: type[BaseModel] | None) -> str:

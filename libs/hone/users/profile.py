@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
 
+from hone.spec.findings import first
 from hone.spec.parameters import Strict
 
 ADMISSIONS = (
@@ -180,9 +181,5 @@ def profile(value: Any) -> Profile:
     try:
         return Profile.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(map(str, first["loc"])) or "profile"
-        if first["type"] == "missing":
-            raise WrongProfile(path, None, "a value") from error
-        wanted = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        raise WrongProfile(path, first["input"], wanted) from error
+        wrong = first(error, model=Profile)
+        raise WrongProfile(wrong.field or "profile", wrong.found, wrong.expected) from error

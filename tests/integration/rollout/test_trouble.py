@@ -111,7 +111,7 @@ async def test_a_group_whose_order_cannot_be_read_is_refused_and_others_go_on(ru
         connection.execute("""UPDATE groups SET "order" = '{"n": "many"}' WHERE id = %s""", (broken,))
     await (await open_worker()).work()
     assert run.states() == ["requested", "ready"]
-    assert run.groups()[0]["refused"] == "order: Field required (purpose)"
+    assert run.groups()[0]["refused"] == "order.purpose: expected a value"
 
 
 @pytest.mark.parametrize(("template", "reason"), [

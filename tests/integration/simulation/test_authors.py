@@ -205,7 +205,7 @@ def test_code_that_reaches_out_does_not_get_there_and_is_dropped(scene: Scene) -
 @pytest.mark.parametrize(("model", "says", "reason"), [
     ("garbage", "I would rather talk about bees.", "no schema could be read (tried: expected a JSON object."),
     ("twice", '{"domain": "a", "domain": "b"}', "the key 'domain' twice"),
-    ("other", {"domain": "apiary", "summary": "s"}, "tables: expected Field required"),
+    ("other", {"domain": "apiary", "summary": "s"}, "tables: expected a value"),
     ("refusing", 413, "no schema could be read (tried: the model refused: "),
     ("wrong key", 401, "wrong-key gave no answer: the judge refuses the question with status 401"),
     ("busy", 429, "busy gave no answer: the judge answered with status 429 (after one attempt)"),

@@ -51,9 +51,9 @@ def test_a_regularizer_without_coefficient_needs_nothing():
 @pytest.mark.parametrize(("spec", "field", "found", "expected"), [
     ({"preset": "pppo"}, "algorithm.preset", "pppo", "one of grpo"),
     ({"loss": {"name": "clip"}}, "algorithm.loss.name", "clip", "one of ppo_clip"),
-    ({"loss": {"name": "ppo_clip", "params": {"lo": 1}}}, "algorithm.loss.params.lo", 1, "known: low, high"),
+    ({"loss": {"name": "ppo_clip", "params": {"lo": 1}}}, "algorithm.loss.params.lo", 1, "one of the keys low, high"),
     ({"loss": {"name": "ppo_clip", "params": {"low": "x"}}}, "algorithm.loss.params.low", "x", "number"),
-    ({"filter": {"name": "none", "params": {"k": 1}}}, "algorithm.filter.params.k", 1, "known: none"),
+    ({"filter": {"name": "none", "params": {"k": 1}}}, "algorithm.filter.params.k", 1, "no such key"),
     ({"regularizers": [{"name": "kl"}, {"name": "l2"}]}, "algorithm.regularizers.1.name", "l2", "one of kl, entropy"),
     ({"preset": "sft", "advantage": {"name": "grpo"}}, "algorithm.advantage", "grpo", "'none'"),
     ({"preset": "sft", "filter": {"name": "dynamic_sampling"}}, "algorithm.filter", "dynamic_sampling", "'none'"),

@@ -39,7 +39,8 @@ def test_calls_come_back_with_their_ids_and_only_the_policys_own_path_is_trained
 
 
 @pytest.mark.parametrize(("calls", "said"), [
-    ([], "found no list"), ("x", "found no list"), ([{}], r"recorded_calls\[0\].prompt_ids: Field required"),
+    ([], "found no list"), ("x", "found no list"),
+    ([{}], r"recorded_calls\[0\].prompt_ids: found None, expected a value"),
     ([{"kept": 3, "prompt_ids": [], "completion_ids": ids("1"), "text": "1"}], r"\[0\].kept: found 3, expected"),
     ([{"prompt_ids": [10**6], "completion_ids": ids("1"), "text": "1"}], r"\[0\].prompt_ids: found 1000000"),
     ([{"prompt_ids": [], "completion_ids": ids("1"), "text": "2"}], "another tokenizer wrote them"),

@@ -55,7 +55,7 @@ def test_a_confirmed_query_is_right_or_runs_or_fails(sql: str, executed: float) 
     ("generate_sql", {"sql": "SELEC"}, False, "syntax error"),
     ("generate_sql", {"sql": "DROP TABLE t"}, True, "error: not authorized"),
     ("explore_schema", {"sql": "SELECT b FROM t"}, True, "1\n2.5"),
-    ("propose_schema", {"tables": ["t"]}, False, "columns: Field required"),
+    ("propose_schema", {"tables": ["t"]}, False, "columns: a value"),
     ("propose_schema", {"tables": "t", "columns": {}}, False, "tables: "),
     ("propose_schema", {"tables": [1], "columns": {}}, False, "tables.0: "),
     ("fly", {}, False, "no tool fly"), (None, {"text": "{"}, False, "no tool call"),

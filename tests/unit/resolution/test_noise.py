@@ -80,3 +80,9 @@ def test_a_judge_of_deviations_needs_noise_that_leaves_the_truth() -> None:
                        "result: misleading, redundancy")
     [unknown] = problems(task={**SQLITE, "noise": noise})
     assert unknown.startswith("task.noise.judge: ")
+
+
+def test_noise_that_begins_after_the_last_turn_is_refused() -> None:
+    [late] = problems(task={**SQLITE, "noise": {"types": ["redundancy"], "start": 5}})
+    assert late == "task.noise.start: found 5, expected at most 4, the turns of an episode"
+    assert resolve({**BASE, "task": {**SQLITE, "noise": {"types": ["redundancy"], "start": 4}}}).task.noise is not None

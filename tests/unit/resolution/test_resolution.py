@@ -265,7 +265,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("task.params.grader.boxed", '"maybe"', "'required' or 'optional'"),
       *((f"eval.source.params.grader.{key}", "nothing", "a value") for key in ("operation", "input", "reference"))]),
     ({**BASE, "task": {"dataset": "rows", "params": {"grader": "exact"}}},
-     [("task.params.grader", '"exact"', "a valid dictionary")]),
+     [("task.params.grader", '"exact"', "an object")]),
     ({**BASE, "name": "a\0"}, [("name", '"a\\u0000"', "text without NUL")]),
     ({**BASE, "name": "\ud800"}, [("name", '"\\ud800"', "lone surrogates")]),
     ({**BASE, "deadline_s": float("inf")}, [("deadline_s", "inf", "a finite number")]),
@@ -351,7 +351,7 @@ def test_an_absent_file_is_a_problem_like_any(tmp_path: Path) -> None:
     ({"batch": {"prompts": 10**9}}, "batch.prompts", "less than or equal to 65536"),
     ({"batch": {"samples": 10**9}}, "batch.samples", "less than or equal to 4096"),
     ({"sampling": {"top_k": 2**31}}, "sampling.top_k", "less than or equal to 2147483647"),
-    ({"sampling": {"stop": ["x"] * 65}}, "sampling.stop", "at most 64 items"),
+    ({"sampling": {"stop": ["x"] * 65}}, "sampling.stop", "at most 64 values"),
 ])
 def test_no_number_is_larger_than_rows_and_messages_hold(changes: dict[str, Any], field: str, expected: str) -> None:
     (problem,) = _problems({**BASE, **changes}) or []

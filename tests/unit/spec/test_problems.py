@@ -130,8 +130,8 @@ class Several(BaseModel):
 
 
 @pytest.mark.parametrize(("given", "problems"), [
-    ({"some": "x"}, ['a.some: found "x", expected a valid dictionary or a valid list']),
-    ({"some": ["x", "y"]}, ['a.some: found ["x", "y"], expected a valid dictionary',
+    ({"some": "x"}, ['a.some: found "x", expected an object or a valid list']),
+    ({"some": ["x", "y"]}, ['a.some: found ["x", "y"], expected an object',
                             'a.some[0]: found "x", expected a valid integer',
                             'a.some[1]: found "y", expected a valid integer']),
     ({"text": [1]}, ["a.text: found [1], expected a valid string or a valid integer"]),

@@ -9,7 +9,7 @@ from tests.unit.users.callers import CALLER, caller
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"goal": {"text": ""}}, "goal.text: found '', expected String should have at least 1 character"),
+    ({"goal": {"text": ""}}, "goal.text: found '', expected text of at least 1 character"),
     ({"goal": {"text": "a", "hears": ["a*b"]}}, "goal.hears.0: found 'a*b', expected phrases separated by |"),
     ({"goal": {"text": "a", "hears": ["a||b"]}}, "goal.hears.0: found 'a||b', expected phrases separated by |"),
     ({"knowledge": [{"name": "A", "value": "1"}]}, "knowledge.0.name: found 'A', expected "),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.desk.episode import DeskEpisode, opening
 from hone.environments.desk.generation import FAMILIES, Family, task
 from hone.environments.desk.permissions import Permission
@@ -13,6 +13,7 @@ from hone.environments.desk.scenery import Variant
 from hone.environments.desk.task import DeskTask
 from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.hashing import splitmix
+from hone.spec.findings import first
 
 
 class DeskParams(EnvironmentParams):
@@ -74,6 +75,4 @@ def _written(given: Any) -> DeskTask:
     try:
         return task_of(WrittenTask.model_validate(given))
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(["item", "task", *map(str, first["loc"])])
-        raise WrongParams(at, str(first["input"])[:200], expectation(first)) from error
+        raise WrongParams(*first(error, "item", "task", model=WrittenTask)) from error

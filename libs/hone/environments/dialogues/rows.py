@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from hone.environments import row_json
-from hone.environments.contract import Row, WrongParams, expectation
+from hone.environments.contract import Row, WrongParams
 from hone.environments.dialogues.scenario import DialogueDomain, Scenario, Store, Tables
+from hone.spec.findings import first
 from hone.users import profile as profiles
 
 _OWN = ("goal", "knowledge")
@@ -85,9 +86,7 @@ def _phrases(value: Any) -> list[str]:
     try:
         return _PHRASES.validate_python(value, strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(map(str, ("item.communicate", *first["loc"])))
-        raise WrongParams(path, first["input"], expectation(first)) from error
+        raise WrongParams(*first(error, "item.communicate")) from error
 
 
 def _text(value: Any, field: str) -> str:

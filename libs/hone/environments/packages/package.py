@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from hone.environments.cell_classes import ColumnClass
-from hone.environments.contract import expectation
 from hone.spec import json_schema, strict_json
+from hone.spec.findings import first
 from hone.spec.parameters import Strict
 
 Tables = dict[str, dict[str, dict[str, Any]]]
@@ -214,8 +214,7 @@ def _read(model: type[Part], data: bytes, at: str) -> Part:
     try:
         return model.model_validate(strict_json.read(_text(data, at)))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise WrongPackage(".".join([at, *map(str, first["loc"])]), first["input"], expectation(first)) from error
+        raise WrongPackage(*first(error, at, model=model)) from error
     except ValueError as error:
         raise WrongPackage(at, data[:100], f"JSON ({error})") from error
 

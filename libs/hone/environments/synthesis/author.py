@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, ValidationError
 
-from hone.environments.contract import expectation
 from hone.environments.packages.package import Manifest, Part, Tables, ToolSpec, ToolUse
 from hone.environments.synthesis.hints import NoWorld
 from hone.environments.synthesis.patches import Patch
 from hone.environments.synthesis.tester import Finding
 from hone.environments.synthesis.trail import Phase, Trail
+from hone.spec.findings import first
 from hone.spec.parameters import Strict
 
 ANSWERS = 3
@@ -145,8 +145,8 @@ def answered(
         except UnreadAnswer as error:
             complaint = str(error)
         except ValidationError as error:
-            first = error.errors()[0]
-            complaint = f"{'.'.join(map(str, first['loc'])) or 'answer'}: expected {expectation(first)}"
+            wrong_field = first(error)
+            complaint = f"{wrong_field.field or 'answer'}: expected {wrong_field.expected}"
         if not complaint:
             return found
         complaints.append(complaint := complaint[:_MOST_SHOWN])

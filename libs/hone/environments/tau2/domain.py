@@ -16,10 +16,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hone.environments.contract import expectation
 from hone.environments.packages.package import WrongPackage
 from hone.environments.tau2.task import DomainTask
 from hone.spec import strict_json
+from hone.spec.findings import expectation
 
 DATA, CODE = "data/tau2/domains", "src/tau2/domains"
 TASKS, SPLITS = "tasks.json", "split_tasks.json"

@@ -4,9 +4,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hone.environments.contract import WrongParams, expectation
+from hone.environments.contract import WrongParams
 from hone.remembering.lives import Life, faults
 from hone.remembering.written import WrittenLife, life_of
+from hone.spec.findings import first
 
 _FIELD = "item.life"
 
@@ -16,9 +17,7 @@ def life_in(given: Any) -> Life:
     try:
         written = WrittenLife.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise WrongParams(".".join([_FIELD, *map(str, first["loc"])]), str(first["input"])[:200],
-                          expectation(first)) from error
+        raise WrongParams(*first(error, _FIELD, model=WrittenLife)) from error
     life = life_of(written)
     if wrong := faults(life, written.sizes):
         raise WrongParams(f"{_FIELD}.{wrong[0].field}", wrong[0].found, wrong[0].expected)

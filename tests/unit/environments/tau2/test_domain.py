@@ -29,7 +29,7 @@ def without(name: str) -> dict[str, bytes]:
     (changed("tasks.json", '"id": "renew"', '"id": 7'), "tasks.json.0.id: found '7', expected a valid string"),
     (changed("tasks.json", '"reason_for_call"', '"reason"'), "tasks.json.renew.user_scenario.instructions.reason_for"),
     (changed("tasks.json", '"name": "renew"', '"title": "renew"'),
-     "tasks.json.renew.evaluation_criteria.actions.1.name: found 'None', expected Field required"),
+     "tasks.json.renew.evaluation_criteria.actions.1.name: found 'None', expected a value"),
     (changed("tasks.json", '"ENV_ASSERTION"', '"ENV"'),
      "tasks.json.descale.evaluation_criteria.reward_basis.0: found 'ENV', expected 'DB', 'ENV_ASSERTION'"),
     (changed("tasks.json", '"env_type": "user"', '"env_type": "kitchen"'),
