@@ -348,6 +348,10 @@ def check_remembered(scene: Scene, run: Run) -> None:
     assert sum(rates) == pytest.approx(1.0)
     [whole] = [one.whole for one in scene.client.memory(run.id).sources if one.whole]
     assert [one.value for one in (whole.accuracy, whole.write, whole.read, whole.utilization)] == pytest.approx(rates)
+    talks = scene.client.talks(run.id)
+    assert (len(talks.rows), talks.step, talks.left_out) == (whole.samples, 2, {})
+    replies = [step["action"] for step in one.steps if one.calls[step["call"]]["kind"] == "reply"]
+    assert {"user_seed": one.item["user_seed"], "replies": replies} in talks.rows
 
 
 def check_mapped(scene: Scene, run: Run) -> None:

@@ -53,6 +53,7 @@ for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 runs.app.command()(memory.memory)
+runs.app.command()(memory.talks)
 app.add_typer(runs.app, name="runs", rich_help_panel="Training")
 app.add_typer(inputs.models, name="models", rich_help_panel="Training")
 app.add_typer(inputs.data, name="data", rich_help_panel="Training")

@@ -1,12 +1,14 @@
-"""`hone runs memory`: what a policy remembers of a changing user, and why it fails, as lines of a terminal."""
+"""`hone runs memory`: what a policy remembers of a changing user, and why it fails; `hone runs talks`: its replies."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hone.cli import connection
-from hone.cli.output import Json, say, table
+from hone.cli.desk import expect_place, store
+from hone.cli.output import Json, note, say, table
 from hone.client.matrix import Estimate
 from hone.client.memory import MemoryReport, MemoryRow, MemorySource
 
@@ -25,6 +27,28 @@ def memory(
         say(found.model_dump_json())
     else:
         show(found)
+
+
+def talks(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the talks become.",
+                                                show_default="none")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="JSONL file that the rows are written to.")] = None,
+    step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
+    series: Annotated[str, typer.Option(help="sampled or greedy: the held-out talks that are read.")] = "sampled",
+) -> None:
+    """Make rows of what a policy replied to changing users. Other memories hear these talks instead of their own."""
+    expect_place(dataset, out)
+    with connection.client() as client:
+        found = client.talks(run, step, series)
+        for reason, count in sorted(found.left_out.items()):
+            note(f"left out {count} samples: {reason}")
+        if not found.rows:
+            note("no talk of a changing user can be played again")
+            raise typer.Exit(1)
+        store(client, found.rows, dataset, out)
+    if found.truncated:
+        note(f"there are more than the {len(found.rows)} talks that were read")
 
 
 def show(found: MemoryReport) -> None:

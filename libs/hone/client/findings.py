@@ -2,7 +2,7 @@
 
 from hone.client.curation import Curation, SavedManifest
 from hone.client.matrix import Matrix
-from hone.client.memory import MemoryReport
+from hone.client.memory import MemoryReport, RecordedTalks
 from hone.client.noise import NoiseReport
 from hone.client.requests import Requests
 from hone.client.transport import rest_path
@@ -23,6 +23,10 @@ class Findings(Requests):
     def memory(self, run_id: str, step: int | None = None, series: str = "sampled") -> MemoryReport:
         """Return what a policy remembers by the held-out lives after a step; without one: of the newest evaluation."""
         return self._get(MemoryReport, rest_path("runs", run_id, "memory"), step=step, series=series)
+
+    def talks(self, run_id: str, step: int | None = None, series: str = "sampled") -> RecordedTalks:
+        """Return what a policy replied to changing users, as rows by which other memories are examined off-policy."""
+        return self._get(RecordedTalks, rest_path("runs", run_id, "talks"), step=step, series=series)
 
     def curation(
         self, run_id: str, first_step: int = 0, last_step: int = 2**31 - 1, groups: int = 64, success: float = 1.0,

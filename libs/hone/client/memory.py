@@ -1,5 +1,7 @@
 """What a run's policy remembers of a changing user, and why it fails, by the held-out lives of one evaluation."""
 
+from typing import Any
+
 from hone.client.matrix import Estimate
 from hone.client.resources import Resource
 
@@ -51,6 +53,21 @@ class MemorySource(Resource):
         """Name of the source with its memory."""
         named = (self.source, f"memory {self.memory}" if self.memory else "", "recorded talks" if self.recorded else "")
         return ", ".join(one for one in named if one) or "held-out lives"
+
+
+class RecordedTalks(Resource):
+    """The talks of one evaluation as rows of `changing_user`: `replies` beside `life` or `user_seed`.
+
+    `left_out`: how many samples gave no row, by reason. `step` is null where no evaluation asked about a changing user
+    yet. `truncated`: there were more samples than are read.
+    """
+
+    run_id: str
+    step: int | None
+    series: str
+    rows: list[dict[str, Any]]
+    left_out: dict[str, int]
+    truncated: bool = False
 
 
 class MemoryReport(Resource):

@@ -136,6 +136,29 @@ def notes(part: bytes) -> dict[tuple[int, int], list[dict[str, Any]]]:
     return {(row["group_id"], row["index"]): [json.loads(call["notes"]) for call in row["calls"]] for row in rows}
 
 
+@dataclass(frozen=True)
+class SampleActions:
+    """What a sample's environment was given by the calls of one kind."""
+
+    task: dict[str, Any]  # {environment, params, seed, item}
+    item: dict[str, Any]  # the task row as graders see it
+    actions: list[str]
+
+
+def actions(part: bytes, kind: str) -> dict[tuple[int, int], SampleActions]:
+    """Return the actions that calls of a kind took in each trajectory of a part, in order, by (group id, index).
+
+    Columns of tokens are not read. Raises pyarrow.ArrowInvalid when `part` is not a Parquet file.
+    """
+    columns = ["group_id", "index", "task", "item", "calls.list.element.kind", "steps.list.element.call",
+               "steps.list.element.action"]
+    rows = pq.ParquetFile(pa.BufferReader(part)).read(columns=columns, use_threads=False).to_pylist()
+    return {(row["group_id"], row["index"]): SampleActions(
+        json.loads(row["task"]), json.loads(row["item"]),
+        [one["action"] for one in row["steps"] if one["call"] >= 0 and row["calls"][one["call"]]["kind"] == kind])
+        for row in rows}
+
+
 @cache
 def _codecs() -> dict[str, str]:
     """Return the compression of each column by its path.

@@ -31,6 +31,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/{run_id}/matrix": "read",
     "GET /v1/runs/{run_id}/noise": "read",
     "GET /v1/runs/{run_id}/memory": "read",
+    "GET /v1/runs/{run_id}/talks": "read",
     "GET /v1/runs/{run_id}/checkpoints": "read",
     "GET /v1/runs/{run_id}/curation": "read",
     "POST /v1/runs/{run_id}/curation": "run",

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone.client.matrix import Matrix
-from hone.client.memory import MemoryReport
+from hone.client.memory import MemoryReport, RecordedTalks
 from hone.client.noise import NoiseReport
 from hone.client.preflight import PreflightReport
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
@@ -16,7 +16,8 @@ from hone.resolution import read
 from hone.spec.files import as_json
 from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
-from services.gateway import matrices, memory_reports, noise_reports
+from hone.store.database import Row
+from services.gateway import matrices, memory_reports, noise_reports, recorded_talks
 from services.gateway.admission import graders, packages, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
@@ -203,23 +204,44 @@ async def noise(
     return await run_in_threadpool(noise_reports.make, objects, run_id, spec, found, components)
 
 
+OfEvaluation = Annotated[
+    int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one.")]
+
+
 @router.get("/{run_id}/memory")
 async def memory(
-    run_id: Id, caller: Caller, objects: Store,
-    step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest "
-                                      "one.")] = None,
-    series: HeldOut = "sampled",
+    run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
 ) -> MemoryReport:
     """Return what a policy remembers of changing users, and why its answers fail, by source and period.
 
     Intervals are of 95 %, over lives.
     """
+    spec, found = await _of_changing_users(caller, run_id, step, series)
+    return await run_in_threadpool(memory_reports.make, objects, run_id, spec, series, found)
+
+
+@router.get("/{run_id}/talks")
+async def talks(
+    run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
+) -> RecordedTalks:
+    """Return what the policy replied to changing users, as rows of the environment `changing_user`.
+
+    A dataset of them feeds these talks to the memory of another policy, which answers probes and writes alone.
+    """
+    _, found = await _of_changing_users(caller, run_id, step, series)
+    return await run_in_threadpool(recorded_talks.make, objects, run_id, series, found)
+
+
+async def _of_changing_users(
+    caller: Caller, run_id: str, step: int | None, series: str
+) -> tuple[RunSpec, list[Row]]:
+    """Return a run's spec, and the samples of an evaluation by its sources of changing users; one too many, or none."""
     async with caller.transaction() as transaction:
         spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
         names = [one.name for one in memory_reports.asked(spec)]
         found = await transaction.all("trajectories.of_memory", run_id=run_id, step=step, series=series, sources=names,
                                       limit=memory_reports.MOST_SAMPLES + 1) if names else []
-    return await run_in_threadpool(memory_reports.make, objects, run_id, spec, series, found)
+    return spec, found
 
 
 @router.get("/{run_id}/matrix")

@@ -59,6 +59,11 @@ def test_what_is_remembered_is_of_the_newest_evaluation_of_that_source_and_serie
         hone.memory(run, series="loud")
     with pytest.raises(client_errors.NotFound):
         other.memory(run)
+    talks = hone.talks(run, step=0)
+    assert (talks.step, talks.rows, talks.left_out) == (0, [], {"cut": 1, "not_stored": 1})
+    assert (hone.talks(run, step=7).step, hone.talks(seeded.run.id).left_out) == (None, {})
+    with pytest.raises(client_errors.NotFound):
+        other.talks(run)
 
 
 def _live(

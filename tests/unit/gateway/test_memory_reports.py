@@ -25,8 +25,9 @@ LIVED = (period(0, (None, "write")), period(1, (None, None)))
 
 
 def sample(group: int, *results: Any) -> Trajectory:
-    return Trajectory(group_id=group, index=0, request_no=0, task={}, task_hash="", calls=[], steps=[], status="ok",
-                      item={"periods": [asdict(one) for one in results]}, score=1.0, grade_id=0)
+    return Trajectory(group_id=group, index=0, request_no=0, task_hash="", calls=[], steps=[], status="ok",
+                      task={**LIFE, "seed": 0, "item": None}, score=1.0, grade_id=0,
+                      item={"user_seed": 0, "periods": [asdict(one) for one in results]})
 
 
 def row(group: int, source: str, score: float | None = 1.0, part: str = "part") -> dict[str, Any]:
