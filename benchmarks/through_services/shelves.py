@@ -69,4 +69,6 @@ HIDDEN_SHELF = Comparison(
     {_arm(budget): imitation("shelves", f"shelves-{budget}", TASK, harness(budget), MAX_TOKENS, STEPS)
      for budget in BUDGETS},
     (Direction("B=5", "B=0", "sampled"), Direction("B=3", "B=0", "sampled"), Direction("B=5", "B=3", "sampled")),
-    near=tuple(Near(_arm(budget), "sampled", closed_form(budget), 0.05) for budget in BUDGETS))
+    near=tuple(Near(_arm(budget), "sampled", closed_form(budget), 0.05) for budget in BUDGETS),
+    remark="Who never looked is right less often than by chance: 41 of 384 sampled attempts, where 64 are expected. "
+    "Where it went was not looked at. The recipe was chosen on other trials of one seed.")
