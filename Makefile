@@ -43,7 +43,6 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
-	$(BIN)/mypy checks benchmarks scripts tests
 
 unit integration acceptance loop soak: $(VENV)/.installed-test
 	scripts/test.sh $(BIN)/python $@ $(PYTEST_OPTIONS)
