@@ -10,6 +10,7 @@ from benchmarks.through_services import (
     judging,
     kinds,
     lessons,
+    noisy_results,
     noisy_tools,
     noisy_users,
     remembering,
@@ -75,6 +76,10 @@ def _asking(steps: int) -> Iterable[Row]:
     return islice(noisy_users.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.6), _ROWS * steps)
 
 
+def _querying(steps: int) -> Iterable[Row]:
+    return islice(noisy_results.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.6), _ROWS * steps)
+
+
 def _at_doors(steps: int) -> Iterable[Row]:
     return doors.demonstrations(_ROWS * steps, careless=0.3)
 
@@ -108,7 +113,7 @@ def _any_length(steps: int) -> Iterable[Row]:
 
 
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
-    "codes": noisy_users.rows,
+    "codes": noisy_users.rows, "tables": noisy_results.rows,
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
     "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2),
     **{f"shelves-{budget}": partial(shelves.demonstrations, budget) for budget in shelves.BUDGETS}}
@@ -162,6 +167,14 @@ STARTS: Mapping[str, Start] = {
         partial(_asking, 250), 250, noisy_users.TASK, policy=noisy_users.POLICY,
         fields={"sampling": {"max_tokens": noisy_users.MAX_TOKENS}, "chat": {"control_tokens": True},  # ends of turns
                 "eval": {"prompts": 64, "every": 250, "source": noisy_users.TASK}}),
+    "querying": Start(
+        "queries a table for a code and says it, two in five times with one digit drawn anew; in half of the episodes "
+        "that it was shown results had noise, and it guessed behind three in five that failed, were hidden, or "
+        "disagreed, and said another code that stood around three in five",
+        partial(_querying, 300), 300, noisy_results.TASK, policy=noisy_results.POLICY,
+        fields={"sampling": {"max_tokens": noisy_results.MAX_TOKENS}, "harness": noisy_results.HARNESS,
+                "chat": {"control_tokens": True},  # the ends of turns
+                "eval": {"prompts": 64, "every": 300, "source": noisy_results.TASK}}),
     "at_doors": Start(
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",
