@@ -23,6 +23,7 @@ from hone.cli import (
     knowledge,
     lives,
     memory,
+    noise_guidelines,
     packages,
     plan,
     play,
@@ -71,6 +72,7 @@ app.add_typer(knowledge.app, name="knowledge", rich_help_panel="Looking around")
 app.add_typer(packages.app, name="environments", rich_help_panel="Looking around")
 app.add_typer(desk.app, name="desk", rich_help_panel="Looking around")
 app.add_typer(lives.app, name="lives", rich_help_panel="Looking around")
+app.add_typer(noise_guidelines.app, name="noise", rich_help_panel="Looking around")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
 app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from hone.client.resources import Resource
 from hone.remembering.lives import Sizes
+from hone.spec.guidelines import GuidelineSpec
 from hone.spec.roles import AuthorSpec, TrialSpec
 
 PACKAGE_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
@@ -40,15 +41,17 @@ class EnvironmentPackage(Resource):
 
 
 class PackageJob(Resource):
-    """A package, tasks of the desk, or lives, made from a hint. `reason` says why it failed, or is not done yet.
+    """A package, tasks of the desk, lives, or a guideline for noise, made from a hint.
+
+    `reason` says why it failed, or is not done yet.
 
     `report` says what was tried. `digest` names what was made: of a package the newest version of `name` at that time.
-    `progress` has the phase of a making by a model (schema, data, tools, tests, graph, tasks, lives, trials), and how
-    many of its parts are done. `used` has the answers, tokens and cost of each model that was asked.
+    `progress` has the phase of a making by a model (schema, data, tools, tests, graph, tasks, lives, trials, scenes,
+    rounds), and how many of its parts are done. `used` has the answers, tokens and cost of each model that was asked.
     """
 
     id: str
-    environment: Literal["package", "desk", "changing_user"] = "package"
+    environment: Literal["package", "desk", "changing_user", "noise"] = "package"
     name: str
     hint: str
     seed: int
@@ -57,6 +60,7 @@ class PackageJob(Resource):
     author: AuthorSpec | None = None
     trial: TrialSpec | None = None
     validator: AuthorSpec | None = None
+    guideline: GuidelineSpec | None = None
     within_s: int
     state: Literal["waiting", "taken", "done", "failed", "cancelled"]
     reason: str | None

@@ -71,8 +71,24 @@ class Packages(Requests):
             "environment": "changing_user", "name": name, "hint": hint, "seed": seed, "tasks": lives, "author": author,
             "validator": checker, "sizes": sizes, "within_s": within_s})
 
+    def evolve_noise(
+        self, name: str, hint: str, optimiser: Mapping[str, Any], guideline: Mapping[str, Any], seed: int = 0,
+        scenes: int = 1, within_s: int = 3600,
+    ) -> PackageJob:
+        """Have a guideline for noise rewritten until an agent deviates; `made_rows` returns it.
+
+        `optimiser`: {"endpoint": NAME} or {"model": NAME}. `guideline` is a GuidelineSpec: {"type", "target", …}.
+        Raises Refused, and Conflict.
+        """
+        return self._send(PackageJob, "POST", "/v1/package-jobs", json={
+            "environment": "noise", "name": name, "hint": hint, "seed": seed, "tasks": scenes, "author": optimiser,
+            "guideline": guideline, "within_s": within_s})
+
     def made_rows(self, job_id: str) -> list[dict[str, Any]]:
-        """Return the tasks of the desk or the lives that a job made, as rows. Raises NotFound where there are none."""
+        """Return the tasks of the desk or the lives that a job made, as rows, or its guideline for noise.
+
+        Raises NotFound where there are none.
+        """
         found = self._transport.request("GET", rest_path("package-jobs", job_id, "rows")).json()
         return list(found)
 

@@ -1,9 +1,9 @@
 """What noise a source of tasks has, and the noise of one task, after AgentNoiseBench, arXiv 2602.11348."""
 
 import random
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from hone.spec.parameters import Strict, is_none
 
@@ -11,13 +11,17 @@ ToolNoise = Literal["failure", "incomplete", "error", "redundancy", "misleading"
 UserNoise = Literal["user_ambiguity", "user_conflict", "user_redundancy", "user_topic_shift", "user_boundary",
                     "user_cognition"]
 NoiseType = Literal[ToolNoise, UserNoise]
+Written = Literal["incomplete", "error", "redundancy", "misleading"]
+Lure = Literal["redundancy", "misleading"]
 Third = Literal["anywhere", "early", "middle", "late"]
 LOSES: frozenset[NoiseType] = frozenset({"failure", "incomplete", "error"})
 """Types that take something of the truth away: it has to be asked for again."""
-WRITTEN: frozenset[NoiseType] = frozenset({"incomplete", "error", "redundancy", "misleading"})
+WRITTEN: frozenset[NoiseType] = frozenset(get_args(Written))
 """Types that a model may write instead of rules."""
 BUDGETS, QUOTAS = (0, 1, 2, 4), (0, 2, 4, 6)
 """Injections into the results of tools and into the words of a user, by intensity: Hone's scales."""
+LONGEST_GUIDELINE = 2000
+Guideline = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_GUIDELINE)]
 USERS: frozenset[NoiseType] = frozenset(get_args(UserNoise))
 
 
@@ -43,6 +47,9 @@ class NoiseTerms(Strict):
     writer: Literal["rules", "model"] = Field(
         "rules", description="Who writes the noise of tools but failures: rules, or the model or endpoint of the role "
         "noiser (roles.asked.noiser), whose words are checked.")
+    guidelines: dict[Written, Guideline] | None = Field(
+        None, exclude_if=is_none, description="By type, what the noiser reads instead of Hone's guideline, such as "
+        "`hone noise evolve` finds. What is checked of its words stays.")
     seed: int = Field(0, ge=0, lt=2**31, description="Seed of all draws, with the task's own.")
 
     @model_validator(mode="after")
@@ -72,6 +79,11 @@ class TaskNoise(NoiseTerms):
         return self.writer == "model" and self.type in WRITTEN
 
     @property
+    def guideline(self) -> str | None:
+        """What its writer reads instead of the type's own guideline; None: that one."""
+        return next((text for kind, text in (self.guidelines or {}).items() if kind == self.type), None)
+
+    @property
     def budget(self) -> int | None:
         return QUOTAS[self.intensity] if self.type in USERS and self.most is None else super().budget
 
@@ -93,6 +105,15 @@ class NoiseSpec(NoiseTerms):
             lost = ", ".join(sorted(losing))
             raise ValueError(f"expected a clean result after some tries, and {lost} at every step leaves none: bound "
                              "most or most_of_tool, or set interval above 0 or prob below 1")
+        return self
+
+    @model_validator(mode="after")
+    def _read(self) -> "NoiseSpec":
+        """A guideline that nobody reads is a mistake."""
+        if self.guidelines and self.writer != "model":
+            raise ValueError("expected writer: model beside guidelines, which rules do not read")
+        if unread := set(self.guidelines or {}).difference(self.types):
+            raise ValueError(f"expected guidelines for the types alone, found {', '.join(sorted(unread))}")
         return self
 
     @property

@@ -7,7 +7,7 @@ from psycopg.rows import DictRow, dict_row
 
 from hone.store.sql import statement
 
-VERSION = 26
+VERSION = 27
 """The version of schema.sql. A change of the tables needs another one."""
 
 

@@ -611,21 +611,22 @@ CREATE TABLE package_jobs (
     id          text PRIMARY KEY,
     tenant_id   text NOT NULL REFERENCES tenants,
     key_id      text REFERENCES api_keys,-- that asked for it, and that its questions to models are counted to
-    environment text NOT NULL DEFAULT 'package' CHECK (environment IN ('package', 'desk', 'changing_user')),
+    environment text NOT NULL DEFAULT 'package' CHECK (environment IN ('package', 'desk', 'changing_user', 'noise')),
     name        text NOT NULL,           -- that the package gets; of tasks of the desk and lives: of their dataset
     hint        text NOT NULL,
     seed        bigint NOT NULL,
-    tasks       integer NOT NULL,        -- that are wanted; of changing_user: lives
+    tasks       integer NOT NULL,        -- that are wanted; of changing_user: lives; of noise: scenes
     sizes       jsonb,                   -- hone.remembering.lives.Sizes, of lives; null: its defaults
     author      jsonb,                   -- hone.spec.roles.AuthorSpec; null: the seeded generator
     trial       jsonb,                   -- hone.spec.roles.TrialSpec; null: no policy tries the tasks
     validator   jsonb,                   -- hone.spec.roles.AuthorSpec, of tasks of the desk and lives; null: the author
+    guideline   jsonb,                   -- hone.spec.guidelines.GuidelineSpec, of noise
     within_s    integer NOT NULL DEFAULT 3600, -- from started_at on; then it fails
     state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'taken', 'done', 'failed', 'cancelled')),
     reason      text,                    -- why it failed, or is not done yet
     progress    jsonb NOT NULL DEFAULT '{}', -- phase, done, of
     digest      text,                    -- of what was made
-    rows        jsonb,                   -- tasks of the desk or lives that were made, for a dataset
+    rows        jsonb,                   -- tasks of the desk or lives that were made, for a dataset; of noise a guideline
     report      jsonb NOT NULL DEFAULT '{}', -- what was tried and kept
     attempts    integer NOT NULL DEFAULT 0,
     due_at      timestamptz NOT NULL DEFAULT now(), -- of taken ones: until when nobody else may take it

@@ -1,4 +1,6 @@
-"""/v1/package-jobs: packages, tasks of the desk and lives that are made from hints, beside other work."""
+"""/v1/package-jobs: packages, tasks of the desk, lives, and guidelines for noise that are made from hints, beside other
+work.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -10,8 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from hone import ids
 from hone.client.package_resources import LONGEST_MAKING_S, MOST_TASKS, PACKAGE_NAME, PackageJob
 from hone.client.resources import Page
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import WrongParams
+from hone.environments.tasks import checked_params
 from hone.remembering.lives import Sizes
-from hone.spec.problems import Invalid, Problem, unstorable
+from hone.spec.guidelines import GuidelineSpec
+from hone.spec.problems import Invalid, Problem, found, unstorable
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import judges
@@ -25,31 +31,36 @@ MOST_OPEN = 8
 """Jobs of a tenant that have not ended."""
 MOST_ROWS = 64
 """Tasks of the desk or lives of one job: a row is up to 200 kB."""
-_ROWS = {"desk": "tasks", "changing_user": "lives"}
-"""What becomes rows of a dataset, by environment."""
+_ROWS = {"desk": "tasks", "changing_user": "lives", "noise": "scenes"}
+"""What there is at most MOST_ROWS of in a job, by environment."""
+_UNUSED = {"package": {"validator"}, "desk": {"trial"}, "changing_user": {"trial"}, "noise": {"trial", "validator"}}
+"""Models that no job has a use for, by environment."""
 
 
 class WantedPackage(BaseModel):
-    """A package to be made, or tasks of the desk, or lives of changing users."""
+    """A package to be made, or tasks of the desk, or lives of changing users, or a guideline for noise."""
 
     model_config = ConfigDict(extra="forbid")
 
-    environment: Literal["package", "desk", "changing_user"] = Field(
+    environment: Literal["package", "desk", "changing_user", "noise"] = Field(
         "package", description="desk: tasks of the desk, as rows for a dataset; no trial. changing_user: "
-        "lives of users, the same.")
+        "lives of users, the same. noise: a guideline for noise under which an agent deviates.")
     name: str = Field(pattern=PACKAGE_NAME, description="What the package is called; it becomes the name's newest "
                       "version. Of tasks of the desk and lives: what they are called.")
     hint: str = Field(min_length=1, max_length=2000, description="What the world is about, for instance a library.")
     seed: int = Field(0, ge=0, lt=2**31, description="Equal hints and seeds give equal packages.")
-    tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted, or lives.")
+    tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted, or lives; of a "
+                       "guideline: results of tools in which it is tried.")
     sizes: Sizes | None = Field(None, description="Of lives: how large each is; null: the defaults of the "
                                 "environment. Its rounds are not read.")
     author: AuthorSpec | None = Field(None, description="A model that writes the package; null: the seeded "
-                                      "generator. Lives need one.")
+                                      "generator. Lives need one, and guidelines: it rewrites them.")
     trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
                                     "them: only tasks where that makes a difference are kept; null: none.")
     validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads what passed the "
                                          "gates. Of lives: that reads openers and answers. null: the author.")
+    guideline: GuidelineSpec | None = Field(None, description="Of a guideline: its noise, the agent that should "
+                                            "deviate, and who takes part beside it.")
     within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
@@ -66,22 +77,22 @@ async def make(wanted: WantedPackage, caller: Caller) -> PackageJob:
             raise Conflict(f"{MOST_OPEN} packages are being made, and no more may be.")
         caller.about(made)
         await transaction.run("package_jobs.add", id=made, tenant_id=caller.tenant_id, key_id=caller.key_id, **{
-            **wanted.model_dump(), "sizes": _json(wanted.sizes),
+            **wanted.model_dump(), "sizes": _json(wanted.sizes), "guideline": _json(wanted.guideline),
             **{at: _json(asked) for at, asked in _asked(wanted)}})
     return await one(made, caller)
 
 
 async def _problems(transaction: AsyncTransaction, wanted: WantedPackage) -> list[Problem]:
     """Return why the models cannot be asked that a package needs."""
-    found = _unfit(wanted)
-    for at, asked in _asked(wanted):
+    problems = _unfit(wanted)
+    for at, asked in _taking_part(wanted):
         if asked is not None:
             kind = "endpoint" if asked.model is None else "model"
             wrong = await judges.problem(transaction, f"{at}.{kind}", asked.named, "chat")
             if wrong is None and kind == "model" and await transaction.one("judges.known", name=asked.named):
                 wrong = Problem(f"{at}.model", f"{asked.named}, which is a judge", "a model, or this name as endpoint")
-            found += [wrong] if wrong else []
-    return found
+            problems += [wrong] if wrong else []
+    return problems
 
 
 def _asked(wanted: WantedPackage) -> list[tuple[str, AuthorSpec | None]]:
@@ -89,19 +100,46 @@ def _asked(wanted: WantedPackage) -> list[tuple[str, AuthorSpec | None]]:
     return [("author", wanted.author), ("trial", wanted.trial), ("validator", wanted.validator)]
 
 
+def _taking_part(wanted: WantedPackage) -> list[tuple[str, AuthorSpec | None]]:
+    """Return all models that are asked, by their field."""
+    search = wanted.guideline
+    return [*_asked(wanted), *([] if search is None else [
+        ("guideline.target", search.target), ("guideline.noiser", search.noiser), ("guideline.judge", search.judge)])]
+
+
 def _unfit(wanted: WantedPackage) -> list[Problem]:
     """Return which models are there that the environment has no use for, or are not there."""
-    unused = "validator" if wanted.environment == "package" else "trial"
-    found = [Problem(at, asked.named, f"none beside environment: {wanted.environment}")
-             for at, asked in _asked(wanted) if at == unused and asked is not None]
+    unused = _UNUSED[wanted.environment]
+    problems = [Problem(at, asked.named, f"none beside environment: {wanted.environment}")
+                for at, asked in _asked(wanted) if at in unused and asked is not None]
+    if (wanted.guideline is None) is (wanted.environment == "noise"):
+        problems.append(Problem("guideline", "nothing" if wanted.guideline is None else wanted.guideline.type,
+                                "one beside environment: noise, and none beside others"))
+    elif wanted.guideline is not None:
+        problems += _unplayable(wanted.guideline)
     if wanted.sizes is not None and wanted.environment != "changing_user":
-        found.append(Problem("sizes", "sizes of a life", f"none beside environment: {wanted.environment}"))
+        problems.append(Problem("sizes", "sizes of a life", f"none beside environment: {wanted.environment}"))
     if made := _ROWS.get(wanted.environment):
-        found += _unfit_rows(wanted, made)
-    return found
+        problems += _unfit_rows(wanted, made)
+    return problems
+
+
+def _unplayable(search: GuidelineSpec) -> Iterator[Problem]:
+    """Yield why a target cannot act in an environment: it is played beside other work, by tools, and with no user."""
+    environment = ENVIRONMENTS.get(search.environment)
+    if environment is None or environment.foreign or environment.asked_roles or environment.harness != "tool_loop" or (
+            search.environment == "package"):
+        yield Problem("guideline.environment", search.environment, "one with tools and no user: sqlite, desk")
+        return
+    try:
+        checked_params(search.environment, search.params)
+    except WrongParams as wrong:
+        yield Problem(f"guideline.{wrong.field}", found(wrong.found), wrong.expected)
 
 
 def _unfit_rows(wanted: WantedPackage, made: str) -> Iterator[Problem]:
+    if wanted.author is None and made == "scenes":
+        yield Problem("author", "nothing", "a model that rewrites the guideline")
     if wanted.author is None and made == "lives":
         yield Problem("author", "nothing", "a model that writes the lives; without one there is the environment, which "
                       "draws lives")
@@ -135,7 +173,9 @@ async def one(job_id: Id, caller: Caller) -> PackageJob:
 
 @router.get("/{job_id}/rows")
 async def rows(job_id: Id, caller: Caller) -> list[dict[str, Any]]:
-    """Return the tasks of the desk or the lives that a job made, as rows of a dataset for its environment."""
+    """Return the tasks of the desk or the lives that a job made, as rows of a dataset for its environment; of noise the
+    guideline with its history.
+    """
     async with caller.transaction() as transaction:
         row = await transaction.one("package_jobs.rows", tenant_id=caller.tenant_id, id=job_id)
     if row is None:

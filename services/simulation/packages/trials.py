@@ -62,13 +62,12 @@ class TrialPlay:
             reply = await self._reply(said, seen.tools or [], f"{seed}/{turn}")
             if reply is None:
                 return False
-            said.append(_spoken(reply))
-            for number, action in enumerate(_actions(reply)):
+            said.append(spoken(reply))
+            for number, action in enumerate(actions(reply)):
                 taken = await asyncio.to_thread(episode.step, action)
                 if taken.done:
                     return episode.verify() == 1.0
-                said += [{**message, "tool_call_id": _id(reply, number)} if reply.tool_calls else {
-                    **message, "role": "user"} for message in taken.observation.messages]
+                said += [answer_of(reply, number, message) for message in taken.observation.messages]
         return False
 
     async def _reply(self, said: Sequence[Message], tools: Sequence[Message], seed: str) -> Reply | None:
@@ -87,7 +86,8 @@ class TrialPlay:
                 raise ModelAway(f"{question.judge} gave no answer: {why}") from failed
 
 
-def _spoken(reply: Reply) -> Message:
+def spoken(reply: Reply) -> dict[str, Any]:
+    """Return a model's answer as a message of a conversation."""
     calls = [{"id": _id(reply, number), "type": "function", "function": call.get("function")}
              for number, call in enumerate(reply.tool_calls)]
     return {"role": "assistant", "content": reply.text, **({"tool_calls": calls} if calls else {})}
@@ -97,7 +97,12 @@ def _id(reply: Reply, number: int) -> str:
     return str(reply.tool_calls[number].get("id") or f"call_{number}")
 
 
-def _actions(reply: Reply) -> list[str]:
+def answer_of(reply: Reply, number: int, message: Message) -> dict[str, Any]:
+    """Return what the environment says to a reply's call of this number, as a message of a conversation."""
+    return {**message, "tool_call_id": _id(reply, number)} if reply.tool_calls else {**message, "role": "user"}
+
+
+def actions(reply: Reply) -> list[str]:
     """Return what a model does: its calls, or its answer."""
     return [_call(call).action() for call in reply.tool_calls] or [reply.text]
 

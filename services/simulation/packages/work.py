@@ -22,8 +22,10 @@ from hone.environments.synthesis.trials import admitted, trial_report
 from hone.environments.written_lives.authored import AuthoredLives
 from hone.judges.asking import AskedJudges
 from hone.remembering.lives import Sizes
+from hone.spec.guidelines import GuidelineSpec
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import Row
+from services.simulation.packages.guidelines import GuidelineSearch
 from services.simulation.packages.shelf import PackageShelf
 from services.simulation.packages.trials import TrialPlay
 from services.simulation.packages.workshop import Workshop, turn_of
@@ -46,7 +48,10 @@ class MakingWork:
         self._workshop = Workshop(judges, shelf, self.author, turn) if self.author else None
         validator = AuthorSpec.model_validate(job["validator"]) if job["validator"] else None
         self._reader = Workshop(judges, shelf, validator, turn) if validator else self._workshop
-        self._rows: AuthoredTasks | AuthoredLives | None = None
+        self._rows: AuthoredTasks | AuthoredLives | GuidelineSearch | None = None
+        if self.author and job["guideline"]:
+            spec = GuidelineSpec.model_validate(job["guideline"])
+            self._rows = GuidelineSearch(judges, shelf, self.author, spec, turn, job["seed"], self._trail)
         self._drafts: tuple[Tried, ...] = ()
         trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
         self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None
@@ -74,14 +79,17 @@ class MakingWork:
         return found.package, {**found.report.as_json(), **self.report}
 
     async def rows(self) -> list[DatasetRow]:
-        """Return the tasks of the desk, or the lives, that the model or a seed makes. Raises PastDeadline, and what its
-        thread raises.
+        """Return the tasks of the desk, the lives, or the guideline for noise that the model or a seed makes.
+
+        Raises PastDeadline, and what its thread raises.
         """
         if self._workshop is None:
             return await self._written(self._seeded)
         assert self._reader is not None
         seed, wanted = self._job["seed"], self._job["tasks"]
-        if self._job["environment"] == "desk":
+        if isinstance(self._rows, GuidelineSearch):
+            self._trail.at("scenes", 0, wanted)
+        elif self._job["environment"] == "desk":
             self._rows = AuthoredTasks(self._workshop, self._reader, seed, self._trail)
             self._trail.at("tasks", 0, wanted)
         else:
@@ -96,7 +104,8 @@ class MakingWork:
             async with self._in_time():
                 return await self._in_thread(work)
         finally:
-            for one in (self._workshop, self._reader):
+            search = self._rows.workshops if isinstance(self._rows, GuidelineSearch) else ()
+            for one in (self._workshop, self._reader, *search):
                 if one is not None:
                     one.stop()
 

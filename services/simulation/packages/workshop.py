@@ -46,12 +46,7 @@ class Workshop:
 
     def __call__(self, messages: Sequence[Mapping[str, str]], seed: int, /) -> Mapping[str, Any]:
         """Return the JSON object of the model's answer. Raises UnreadAnswer, ModelAway and Stopped."""
-        reply = self._reply(Question(
-            self._spec.named, messages, self._spec.max_tokens, self._spec.temperature, seed=seed))
-        self.asked += 1
-        self.models.add(reply.model)
-        if len(reply.text) > _LONGEST_ANSWER:
-            raise UnreadAnswer(f"expected at most {_LONGEST_ANSWER} characters, found {len(reply.text)}")
+        reply = self.reply(messages, seed)
         try:
             found = read_object(reply)
         except JudgeFailed as unread:
@@ -59,6 +54,18 @@ class Workshop:
         if wrong := unstorable(found):  # escapes of JSON may stand for them
             raise UnreadAnswer(f"{wrong[0].field}: expected {wrong[0].expected}, found {wrong[0].found}")
         return found
+
+    def reply(
+        self, messages: Sequence[Mapping[str, Any]], seed: int, tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Reply:
+        """Return the model's answer. Raises UnreadAnswer where it refuses or says too much, ModelAway and Stopped."""
+        reply = self._reply(Question(
+            self._spec.named, messages, self._spec.max_tokens, self._spec.temperature, seed=seed, tools=tools))
+        self.asked += 1
+        self.models.add(reply.model)
+        if len(reply.text) > _LONGEST_ANSWER:
+            raise UnreadAnswer(f"expected at most {_LONGEST_ANSWER} characters, found {len(reply.text)}")
+        return reply
 
     def run(self, program: Program) -> Ran:
         """Run a program in the sandbox. Raises Stopped."""

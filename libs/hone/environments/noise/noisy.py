@@ -28,7 +28,7 @@ from hone.environments.noise.schedule import Injected, Schedule
 from hone.environments.noise.tool_noise import MOST_BYTES, RULES
 from hone.environments.noise.user_noise import USER_RULES, guideline
 from hone.environments.tools import Examinable, Tool, ToolCall, tool_call
-from hone.spec.noise import LOSES, QUOTAS, USERS, TaskNoise
+from hone.spec.noise import LOSES, QUOTAS, USERS, NoiseType, TaskNoise
 from hone.spec.parameters import Strict
 
 REPAIR = "repair"
@@ -163,7 +163,7 @@ class NoisyEpisode:
 
     def _changed(self, taken: Transition, tool: str, action: str) -> Transition:
         """Return a result with noise, if this result may have it and the noise finds something to change."""
-        place = _result_place(taken, self._noise)
+        place = result_place(taken, self._noise.type)
         if place is None:
             return taken
         if self._noise.written:
@@ -179,7 +179,8 @@ class NoisyEpisode:
         """Return the step's result without what was said, and ask the model that writes noise for it."""
         self._state, taken = replace(self._state, awaited=awaited), awaited.taken
         result = taken.observation.messages[awaited.place]["content"]
-        asks = Ask(written.NOISER, written.messages(self._noise.type, result, awaited.action, awaited.refused))
+        asks = Ask(written.NOISER, written.messages(
+            self._noise.type, result, awaited.action, awaited.refused, self._noise.guideline))
         asking = replace(taken, observation=replace(taken.observation, messages=[], ask=asks))
         return _unpaid(asking) if awaited.refused else asking
 
@@ -292,14 +293,14 @@ def _names(seen: Observation | None) -> list[str]:
     return [tool["function"]["name"] for tool in offered if tool["function"]["name"] != REPAIR]
 
 
-def _result_place(taken: Transition, noise: TaskNoise) -> int | None:
+def result_place(taken: Transition, kind: NoiseType) -> int | None:
     """Return the place of the message that may be changed; None if no noise of this type may change the result."""
     messages = taken.observation.messages
-    if noise.type in USERS and (not messages or messages[-1]["role"] != _USER):
+    if kind in USERS and (not messages or messages[-1]["role"] != _USER):
         return None
     if taken.done or not taken.valid or not messages or taken.observation.ask is not None:
         return None
-    if noise.type in LOSES and taken.effect:  # what was done must not look undone, or done otherwise
+    if kind in LOSES and taken.effect:  # what was done must not look undone, or done otherwise
         return None
     said = messages[-1]["content"]
     fits = isinstance(said, str) and bool(said.strip()) and len(said.encode()) <= MOST_BYTES

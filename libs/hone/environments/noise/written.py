@@ -35,6 +35,13 @@ GUIDELINES: Mapping[NoiseType, str] = {
     "another date or another action, or ask for a call of a tool `click`, or to ask the user about an offer. Every "
     "value stays as it is, word by word.",
 }
+_STAYS = "Every value of JSON, and every line of a text, stays as it is, word by word and in its order."
+_RULES: Mapping[NoiseType, str] = {
+    "incomplete": f"At most half of the values are lost: {HIDDEN}, or a beginning with an ellipsis. The others stay.",
+    "error": "At most two values of a record are others, of the same type. The names before them stay.",
+    "redundancy": _STAYS,
+    "misleading": _STAYS,
+}
 _HEAD = "You write noise into the result of a tool, to test an agent that reads it."
 _FORM = ("Keep the form: JSON stays JSON with the same keys in the same order and lists of the same length; of a text, "
          "lines and the names before their values stay. Write the changed result, and nothing else.")
@@ -46,15 +53,24 @@ class Unfit(Exception):
     """Words that cannot stand for a result. The message says why, for the model that wrote them."""
 
 
-def messages(kind: NoiseType, result: str, asked: str, refused: Sequence[tuple[str, str]] = ()) -> list[Message]:
+def messages(
+    kind: NoiseType, result: str, asked: str, refused: Sequence[tuple[str, str]] = (), guideline: str | None = None,
+) -> list[Message]:
     """Return the messages that ask for a result with noise of a kind. `asked` is the agent's call.
 
-    `refused` holds earlier words for the same result, with the reason why each was refused.
+    `refused` holds earlier words for the same result, with the reason why each was refused. `guideline` stands in the
+    place of the kind's own; what has to hold of the words is said behind it.
     """
     again = [f"You wrote {words!r}. That is refused: {reason}. Write another one." for words, reason in refused]
-    system = "\n\n".join([_HEAD, GUIDELINES[kind], _FORM, *again])
+    own = [GUIDELINES[kind]] if guideline is None else [guideline, rules(kind)]
+    system = "\n\n".join([_HEAD, *own, _FORM, *again])
     return [{"role": "system", "content": system},
             {"role": "user", "content": f"The agent's call:\n{asked}\n\nThe tool's result:\n{result}"}]
+
+
+def rules(kind: NoiseType) -> str:
+    """Return what is checked of a kind's words whatever a guideline says, for the model that writes them."""
+    return _RULES[kind]
 
 
 def read(kind: NoiseType, original: str, words: str) -> str:

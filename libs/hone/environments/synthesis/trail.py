@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Phase: TypeAlias = Literal["schema", "data", "tools", "tests", "graph", "tasks", "lives", "trials"]
+Phase: TypeAlias = Literal["schema", "data", "tools", "tests", "graph", "tasks", "lives", "trials", "scenes",
+                         "rounds"]
 _MOST_KEPT, _LONGEST_REASON = 1000, 200
 """Entries of each kind that are kept, and characters of why there is no task."""
 

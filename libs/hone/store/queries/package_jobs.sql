@@ -1,9 +1,9 @@
 -- Packages that are to be made from hints.
 
 -- name: add
-INSERT INTO package_jobs (id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, within_s)
+INSERT INTO package_jobs (id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s)
 VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(environment)s, %(name)s, %(hint)s, %(seed)s, %(tasks)s, %(sizes)s, %(author)s,
-    %(trial)s, %(validator)s, %(within_s)s)
+    %(trial)s, %(validator)s, %(guideline)s, %(within_s)s)
 
 -- name: lock
 -- Holds the tenant's other requests for packages, so that none goes beyond the limit.
@@ -13,7 +13,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('package_jobs ' || %(tenant_id)s, 
 SELECT count(*) AS open FROM package_jobs WHERE tenant_id = %(tenant_id)s AND state IN ('waiting', 'taken')
 
 -- name: one
-SELECT id, environment, name, hint, seed, tasks, sizes, author, trial, validator, within_s, state, reason, progress, digest, report, created_at, started_at,
+SELECT id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s, state, reason, progress, digest, report, created_at, started_at,
     ended_at, coalesce((SELECT jsonb_object_agg(s.judge, jsonb_build_object(
         'answers', s.answers, 'tokens', s.tokens, 'cost', s.cost)) FROM judge_spending s WHERE s.run_id = j.id), '{}') AS used
 FROM package_jobs j WHERE tenant_id = %(tenant_id)s AND id = %(id)s
@@ -23,7 +23,7 @@ FROM package_jobs j WHERE tenant_id = %(tenant_id)s AND id = %(id)s
 SELECT rows FROM package_jobs WHERE tenant_id = %(tenant_id)s AND id = %(id)s
 
 -- name: page
-SELECT id, environment, name, hint, seed, tasks, sizes, author, trial, validator, within_s, state, reason, progress, digest, report, created_at, started_at,
+SELECT id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s, state, reason, progress, digest, report, created_at, started_at,
     ended_at, coalesce((SELECT jsonb_object_agg(s.judge, jsonb_build_object(
         'answers', s.answers, 'tokens', s.tokens, 'cost', s.cost)) FROM judge_spending s WHERE s.run_id = j.id), '{}') AS used
 FROM package_jobs j
@@ -42,7 +42,7 @@ WHERE id = ANY (ARRAY(
     ORDER BY (SELECT count(*) FROM package_jobs t
               WHERE t.tenant_id = j.tenant_id AND t.state = 'taken' AND t.due_at > now()), due_at
     LIMIT 1 FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, within_s, attempts,
+RETURNING id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s, attempts,
     extract(epoch FROM started_at + make_interval(secs => within_s) - now())::float AS left_s
 
 -- name: keep
