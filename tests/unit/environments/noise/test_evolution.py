@@ -1,6 +1,6 @@
 """Guidelines for noise are rewritten until a target deviates; the search says what was tried where none does."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,7 @@ class Scripted:
     def noiser(self, messages: Sequence[Message]) -> str:
         return lured.noise(messages[0]["content"], messages[1]["content"].rpartition("The tool's result:\n")[2])
 
-    def optimiser(self, messages: Sequence[Message], seed: int) -> dict[str, Any]:  # noqa: ARG002
+    def optimiser(self, messages: Sequence[Mapping[str, str]], seed: int) -> dict[str, Any]:  # noqa: ARG002
         self.questions.append(messages[-1]["content"])
         return lured.guideline(messages[-1]["content"])
 
