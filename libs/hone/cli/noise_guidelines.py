@@ -21,7 +21,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Guidelines for noise
 @app.command()
 def evolve(
     hint: Annotated[str, typer.Argument(help="What the agent is about, for instance: questions about a shop's stock.")],
-    target: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that should deviate.")],
+    agent: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that should deviate.")],
     optimiser: Annotated[str, typer.Option(help="Endpoint or model that rewrites the guideline.")],
     kind: Annotated[Lure, typer.Option("--type", help="Type of the noise.")] = "misleading",
     noiser: Annotated[str | None, typer.Option(help="Endpoint or model that writes the noise.",
@@ -39,7 +39,7 @@ def evolve(
     within_s: Annotated[int, typer.Option(help="Seconds that the search may take.")] = 3600, json: Json = False,
 ) -> None:
     """Have a guideline rewritten until the target deviates, and wait for the first under which it does."""
-    search = {"type": kind, "target": asked(target), "noiser": asked(noiser), "judge": asked(judge),
+    search = {"type": kind, "target": asked(agent), "noiser": asked(noiser), "judge": asked(judge),
               "environment": environment, "params": dict(map(named_value, param or [])), "rounds": rounds}
     with connection.client() as client:
         job = ended(client, client.evolve_noise(f"{kind}-noise", hint, {"endpoint": optimiser}, search, seed, scenes,

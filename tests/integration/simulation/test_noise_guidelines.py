@@ -85,7 +85,7 @@ def test_the_command_finds_a_guideline_that_a_runs_noise_takes(
     monkeypatch.setenv("HONE_API_KEY", scene.key)
     out = tmp_path / "guideline.json"
     found = CliRunner().invoke(app, [
-        "noise", "evolve", lured.HINT, "--target", "follower", "--optimiser", "optimiser", "--noiser", "noiser",
+        "noise", "evolve", lured.HINT, "--agent", "follower", "--optimiser", "optimiser", "--noiser", "noiser",
         "--judge", "judge", "--scenes", "2", "--param", "rows=6", "--out", str(out)])
     assert (found.exit_code, found.exception) == (0, None)
     noise = NoiseSpec.model_validate(yaml.safe_load(found.stdout)["noise"])

@@ -100,7 +100,7 @@ def test_an_agent_that_refuses_has_not_deviated() -> None:
     ({"guideline": ""}, "at least 1 character"),
     ({"guideline": "x" * 2001}, "at most 2000 characters"),
     ({"guideline": written.GUIDELINES["misleading"]}, "one that was not tried"),
-    ({"words": "Sound urgent."}, "required")])
+    ({"words": "Sound urgent."}, "expected a value")])
 def test_an_optimiser_that_breaks_a_rule_is_corrected_or_ends_the_search(answer: Any, complaint: str) -> None:
     asked = list[str]()
 
