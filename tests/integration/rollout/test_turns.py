@@ -219,13 +219,15 @@ async def test_a_noiser_writes_what_the_samples_of_a_group_hear_or_leaves_it_cle
         run: Run, peers: Peers, market: Market, settings: Settings, open_worker: Open, judge: ScriptedJudge, order: str,
         said: str, calls: int) -> None:
     market.asks, market.says = False, f"JUDGE: {order}\n"
-    noise = {"type": "redundancy", "writer": "model", "prob": 1.0, "most": 1, "seed": 3}
+    noise = {"type": "redundancy", "writer": "model", "prob": 1.0, "most": 1, "seed": 3,
+             "guidelines": {"redundancy": "Sound like a shop."}}
     voices = {"noiser": spoken_for(run, judge, settings)["voices"]["user"]}
     run.request(1, n=2, task={**TASK, "noise": noise}, task_hash="", voices=voices, deviation_judge="shop")
     await (await open_worker()).work()
     assert {one.grader_json for one in peers.reward.requests} == {
         '{"grader":{"type":"exact"},"model":"shop","type":"deviation"}'}
     assert len({one["seed"] for one in judge.asked}) == calls, "equal results are asked about alike"
+    assert all("Sound like a shop." in one["messages"][0]["content"] for one in judge.asked)
     for sample in trajectories(run, settings):
         noisers = [call for call in sample.calls if call.role == "noiser"]
         [noised] = [step for step in sample.steps if step.injection]

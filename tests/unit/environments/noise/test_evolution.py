@@ -155,7 +155,10 @@ def test_a_judge_without_a_verdict_ends_the_search() -> None:
 
 
 def test_an_episode_asks_its_noiser_with_a_found_guideline_and_the_checks() -> None:
-    made = episode(task("misleading", writer="model", guidelines={"misleading": "Sound urgent."}))
+    spec = NoiseSpec(types=["misleading", "error"], share=1, writer="model", guidelines={"misleading": "Sound urgent."})
+    drawn = {(one.type, one.guideline) for one in map(spec.of_task, "abcdefgh") if one is not None}
+    assert drawn == {("misleading", "Sound urgent."), ("error", None)}
+    made = episode(task("misleading", writer="model", guidelines=spec.guidelines))
     assert isinstance(made, NoisyEpisode)
     made.reset()
     ask = query(made, READ).observation.ask
