@@ -350,8 +350,11 @@ def check_remembered(scene: Scene, run: Run) -> None:
     assert [one.value for one in (whole.accuracy, whole.write, whole.read, whole.utilization)] == pytest.approx(rates)
     talks = scene.client.talks(run.id)
     assert (len(talks.rows), talks.step, talks.left_out) == (whole.samples, 2, {})
-    replies = [step["action"] for step in one.steps if one.calls[step["call"]]["kind"] == "reply"]
-    assert {"user_seed": one.item["user_seed"], "replies": replies} in talks.rows
+    rows = scene.client.trajectories(run.id, step=2, purpose="eval").data
+    held = next(row for row in rows if row.series == "sampled")
+    life = scene.client.trajectory(run.id, held.group_id, held.index)
+    replies = [step["action"] for step in life.steps if life.calls[step["call"]]["kind"] == "reply"]
+    assert {"user_seed": life.item["user_seed"], "replies": replies} in talks.rows
 
 
 def check_mapped(scene: Scene, run: Run) -> None:
