@@ -28,18 +28,18 @@ _TRIES = 4
 
 
 class GuidelineSearch:
-    """Make it on the running loop; `made` is called in another thread."""
+    """Make it on the running loop; `made` is called in another thread. The `author` is the optimiser."""
 
     def __init__(
-        self, judges: AskedJudges, sandbox: Runner, author: AuthorSpec, spec: GuidelineSpec, turn: Turn, seed: int,
-        trail: Trail,
+        self, judges: AskedJudges, sandbox: Runner, author: AuthorSpec, optimiser: Workshop, spec: GuidelineSpec,
+        turn: Turn, seed: int, trail: Trail,
     ) -> None:
         self._spec, self._seed, self._trail = spec, seed, trail
         self._target = Workshop(judges, sandbox, spec.target, turn)
         self._noiser = Workshop(judges, sandbox, spec.noiser or author, turn)
         judge = spec.judge or AgentSpec(model=author.model, endpoint=author.endpoint)
-        self._judge, optimiser = Workshop(judges, sandbox, judge, turn), Workshop(judges, sandbox, author, turn)
-        self.workshops = (self._target, self._noiser, self._judge, optimiser)
+        self._judge = Workshop(judges, sandbox, judge, turn)
+        self.workshops = (self._target, self._noiser, self._judge)
         agents = Agents(self._said, self._noise, optimiser, self._verdict)
         self._evolution = Evolution(agents, spec.type, spec.rounds, seed, trail)
 

@@ -49,9 +49,10 @@ class MakingWork:
         validator = AuthorSpec.model_validate(job["validator"]) if job["validator"] else None
         self._reader = Workshop(judges, shelf, validator, turn) if validator else self._workshop
         self._rows: AuthoredTasks | AuthoredLives | GuidelineSearch | None = None
-        if self.author and job["guideline"]:
+        if self.author and self._workshop and job["guideline"]:
             spec = GuidelineSpec.model_validate(job["guideline"])
-            self._rows = GuidelineSearch(judges, shelf, self.author, spec, turn, job["seed"], self._trail)
+            self._rows = GuidelineSearch(judges, shelf, self.author, self._workshop, spec, turn, job["seed"],
+                                         self._trail)
         self._drafts: tuple[Tried, ...] = ()
         trial = TrialSpec.model_validate(job["trial"]) if job["trial"] else None
         self._play = TrialPlay(judges, shelf, trial, turn, job["seed"]) if trial else None

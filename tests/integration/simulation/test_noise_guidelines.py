@@ -99,7 +99,7 @@ def test_the_command_finds_a_guideline_that_a_runs_noise_takes(
         ["steady"] * 2, ["steady"] * 2, ["deviated"] * 2]
     assert job.report["rounds"] == row["rounds"]
     assert json.loads(out.read_text()) == row
-    assert job.used["optimiser"]["answers"] == len(scene.asked("optimiser")) == 2
+    assert job.used["optimiser"]["answers"] == len(scene.asked("optimiser")) == job.report["author"]["asked"] == 2
     assert set(job.used) == {"follower", "noiser", "judge", "optimiser"}
     again = CliRunner().invoke(app, ["noise", "guideline", job.id])
     assert again.stdout == found.stdout
