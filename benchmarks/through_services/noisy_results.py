@@ -67,9 +67,13 @@ NOISY_RESULTS = Comparison(
     "who mostly guessed behind results that failed, were hidden or disagreed, and often said another code that stood "
     "around. Failing and hidden results, which have to be asked for again, are what training under noise mends, and "
     "other codes around the truth in part. Missed: wrong values, which show as two codes that disagree, still take "
-    "more than half of the success in both arms; whether the policy sees the disagreement at all was not looked into. "
-    "Missed, too: without noise the arm that trained under it ends 0.013 lower, on each of the seeds. The noise of "
-    "training is that of the evaluation, on other codes. Steps and sizes were set before seed 0 was run, and not "
+    "more than half of the success in both arms. Looked into on seed 0, which came out the same again: after noise in "
+    "four samples of five, samples have 2.06 turns at the start and 2.00 and 2.03 in the arms, where asking again each "
+    "time would make 2.8, as it does behind hidden results (2.77). So the start hardly asks again there, though its "
+    "teacher did, and rewards did not change it. The start scores 0.617 without noise and 0.17 to 0.42 under it. Of "
+    "samples among other codes under one in fifty said one of those; what the other wrong ones said was not looked "
+    "into. Missed, too: without noise the arm that trained under it ends 0.013 lower, on each of the seeds. The noise "
+    "of training is that of the evaluation, on other codes. Steps and sizes were set before seed 0 was run, and not "
     "changed after it.")
 
 
