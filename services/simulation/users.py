@@ -1,6 +1,7 @@
 """Simulated users for agents elsewhere: sessions of the environment `dialogue`, with words of models where needed."""
 
 import json
+import math
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -13,25 +14,35 @@ from hone.environments.tasks import json_object
 from hone.graders.questions import JudgeFailed, Question
 from hone.judges.asking import AskedJudges
 from hone.process.line import StillWaiting, Turn
-from hone.rpc.errors import InvalidField, NotReady, Refused
+from hone.rpc.errors import InvalidField, Refused, Unanswered
 from hone.rpc.tenancy import Caller
+from hone.spec.problems import unstorable
 from services.simulation.sessions import Session
 
 Step = Callable[[Session, int, str], Awaitable[Transition]]
 """Takes the step of a session with an index, or returns its stored result."""
-_MOST_TOKENS, _TEMPERATURE = 512, 0.7
+_MOST_TOKENS, _TEMPERATURE, _HOTTEST = 512, 0.7, 2.0
 
 
 def task(request: simulation_pb2.CreateUserRequest) -> trajectory_pb2.Task:
     """Return the task of a session with the user that is asked for. Raises WrongParams and InvalidField."""
-    params = json_object(request.params_json or "{}", "params_json")
+    params = _object(request.params_json or "{}", "params_json")
     drawn = not request.user_json and "domain" in params
     if "domain" in params and (not drawn or params["domain"] == "talk"):
         raise InvalidField("params_json.domain", params["domain"], "none with a user_json, or orders or sales without")
-    item = None if drawn else json_object(request.user_json, "user_json")
+    item = None if drawn else _object(request.user_json, "user_json")
     return trajectory_pb2.Task(
         environment="dialogue", params_json=json.dumps({"domain": "talk", **params}), seed=request.seed,
         item_json="" if item is None else json.dumps(item))
+
+
+def _object(text: str, field: str) -> dict[str, Any]:
+    """Return the object of a field. Raises WrongParams, and InvalidField for values that are not finite, and the like.
+    """
+    value = json_object(text, field)
+    for wrong in unstorable(value):
+        raise InvalidField(f"{field}.{wrong.field}", wrong.found, wrong.expected)
+    return value
 
 
 def words(seen: Observation) -> str:
@@ -50,8 +61,8 @@ class Users:
     async def say(
         self, session: Session, request: simulation_pb2.SayRequest, who: Caller | None,
     ) -> simulation_pb2.SayResponse:
-        """Return a user's answer, or its first words. Raises InvalidField, NotFound, NotReady, and Refused: also for
-        unfaithful words.
+        """Return a user's answer, or its first words. Raises InvalidField, NotFound, Unanswered, NotReady, and
+        Refused: also for unfaithful words.
         """
         index = request.index
         due = _due(session, request)
@@ -83,8 +94,7 @@ class Users:
         self, asked: Ask, session: Session, index: int, voice: simulation_pb2.Voice, who: Caller | None,
     ) -> str:
         """Return the words that a model finds."""
-        if not voice.endpoint:
-            raise InvalidField("voice.endpoint", "", "the name of a judge or of a model, which finds the user's words")
+        _expect_a_voice(voice)
         if self._judges is None or who is None:
             raise Refused("no model can be asked here: the service has no database, or the caller no tenant")
         temperature = voice.temperature if voice.HasField("temperature") else _TEMPERATURE
@@ -93,8 +103,18 @@ class Users:
         try:
             reply = await self._judges.ask(question, Turn(tenant=who.tenant_id, key=who.key_id))
         except (JudgeFailed, StillWaiting) as failed:
-            raise NotReady(f"{voice.endpoint} gave no words for the user: {failed}") from failed
+            raise Unanswered(f"{voice.endpoint} gave no words for the user: {failed}") from failed
         return reply.text
+
+
+def _expect_a_voice(voice: simulation_pb2.Voice) -> None:
+    if not voice.endpoint or "\0" in voice.endpoint:
+        raise InvalidField("voice.endpoint", voice.endpoint,
+                           "the name of a judge or of a model, which finds the user's words")
+    if voice.max_tokens < 0:
+        raise InvalidField("voice.max_tokens", voice.max_tokens, f"at least 1, or 0 for {_MOST_TOKENS}")
+    if not (math.isfinite(voice.temperature) and 0 <= voice.temperature <= _HOTTEST):
+        raise InvalidField("voice.temperature", voice.temperature, f"a number from 0 to {_HOTTEST:g}")
 
 
 def _due(session: Session, request: simulation_pb2.SayRequest) -> Ask | None:

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from grpc_health.v1 import health
 
 from hone.rpc import credential
+from hone.rpc.database_texts import texts_named
 from hone.rpc.errors import InvalidField, RpcError, Unauthenticated, abort
 
 Continuation = Callable[[Any], Awaitable[Any]]
@@ -75,15 +76,19 @@ def _reader(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
 
 def _reading(behaviour: Callable[..., Any], read: Callable[[bytes], Any]) -> Callable[..., Any]:
     async def call(raw: bytes, context: Any) -> Any:
-        return await behaviour(read(raw), context)
+        request = read(raw)
+        with texts_named(request):
+            return await behaviour(request, context)
 
     return call
 
 
 def _reading_for_stream(behaviour: Callable[..., Any], read: Callable[[bytes], Any]) -> Callable[..., Any]:
     async def call(raw: bytes, context: Any) -> AsyncIterator[Any]:
-        async for response in answers(behaviour(read(raw), context)):
-            yield response
+        request = read(raw)
+        with texts_named(request):
+            async for response in answers(behaviour(request, context)):
+                yield response
 
     return call
 

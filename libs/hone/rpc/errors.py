@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,6 +15,8 @@ from hone.process.memory import MemoryEnd
 
 _ADDRESS = re.compile(r"\b(?:ipv4|ipv6|unix|dns):\S+\s?")
 _ENDS = " ends and is started again: "
+_NO_REPEAT = ("grpc-retry-pushback-ms", "-1")
+"""What a server says by gRPC's own rules to a channel that would repeat the call."""
 _LONGEST_FIELD, _LONGEST_FOUND, _LONGEST_MESSAGE = 200, 200, 1500
 """Characters. A status travels in HTTP headers, twice and encoded, and clients refuse more than 8 KiB of headers."""
 
@@ -62,6 +65,13 @@ class NotReady(RpcError):
     """Something that the request needs is not there yet. The same call may succeed later."""
 
     code = grpc.StatusCode.UNAVAILABLE
+
+
+class Unanswered(NotReady):
+    """Somebody elsewhere was asked as often as they may be, and gave no answer.
+
+    The caller decides whether to ask again: no channel repeats the call by itself, as it does where a service is away.
+    """
 
 
 class OverBudget(RpcError):
@@ -136,7 +146,10 @@ def memory_end(error: BaseException) -> MemoryEnd | None:
 async def abort(context: "grpc.aio.ServicerContext[object, object]", error: RpcError) -> None:
     """End a call with the error's rich status."""
     with departed():
-        await context.abort_with_status(rpc_status.to_status(status(error)))  # type: ignore[attr-defined]  # stubs lack it
+        ended: typing.Any = rpc_status.to_status(status(error))  # stubs lack its fields
+        if isinstance(error, Unanswered):
+            ended = ended._replace(trailing_metadata=(*ended.trailing_metadata, _NO_REPEAT))
+        await context.abort_with_status(ended)  # type: ignore[attr-defined]  # stubs lack it
 
 
 @contextmanager

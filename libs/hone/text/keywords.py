@@ -4,7 +4,12 @@ And whether a text says a value.
 """
 
 import re
+import unicodedata
 from collections.abc import Set
+
+WORD = r"[0-9A-Za-z_\u00c0-\u024f\u0370-\u052f]"
+"""A character inside of a word: Latin with its accents, Greek, Cyrillic, digits. In scripts that write no spaces, or
+join small words to others, no character is a boundary."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -19,5 +24,10 @@ def overlap(ours: Set[str], theirs: Set[str]) -> float:
 
 def says(words: str, value: str) -> bool:
     """Return whether words hold a value, as whole words, in upper or lower case."""
-    one, other = (" ".join(text.casefold().split()) for text in (words, value))
-    return re.search(rf"(?<!\w){re.escape(other)}(?!\w)", one, re.ASCII) is not None
+    return re.search(rf"(?<!{WORD}){re.escape(folded(value))}(?!{WORD})", folded(words)) is not None
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case, white space collapsed, each letter with its accents as one character."""
+    lower = text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+    return " ".join(lower.split())

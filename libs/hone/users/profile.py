@@ -1,6 +1,7 @@
 """Profiles of simulated users: who they are, what they want and know, and how they take what an agent says."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_v
 
 from hone.spec.findings import first
 from hone.spec.parameters import Strict
+from hone.text.keywords import WORD, folded
 
 ADMISSIONS = (
     r"\bi(?:'m| am) (?:just |only )?an? (?:\w+ )?(?:ai|bot|chatbot|robot|machine|language model|virtual assistant)\b",
@@ -43,7 +45,17 @@ stands for any ending. They are no regular expressions, whose search might never
 Form = Annotated[str, Field(min_length=2, max_length=64)]
 """The form of a value: 9 stands for a digit, A for a letter, any other character for itself."""
 Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-Text = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+def _seen(text: str) -> str:
+    if not text.strip():
+        raise ValueError("text with a character that is seen")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, max_length=4000), AfterValidator(_seen)]
+MOST_FACTS, _MOST_PHRASES = 1000, 20
+"""Each text of the agent is searched for all that asks for a fact, and one text must not hold up other users."""
 
 
 class UserParams(Strict):
@@ -59,11 +71,11 @@ class Fact(UserParams):
     value: Text
     reveal: Reveal = "asked"
     after: list[Named] = Field([], description="With `reveal: after`: facts that have to be said before this one.")
-    asked: list[Phrases] = Field([], description="Phrases that ask for it; []: its name.")
+    asked: list[Phrases] = Field([], max_length=_MOST_PHRASES, description="Phrases that ask for it; []: its name.")
     says: Text = Field("{value}", description="How a scripted user says it.")
     form: Form | None = Field(None, description="Form of its value: 9 a digit, A a letter. Another text of "
                               "this form contradicts it.")
-    others: list[Text] = Field([], description="Values that contradict it.")
+    others: list[Text] = Field([], max_length=_MOST_PHRASES, description="Values that contradict it.")
 
     @property
     def sentence(self) -> str:
@@ -83,8 +95,8 @@ class Goal(UserParams):
     """What the user wants. It is reached once all phrases were heard, and not before the mood is good enough."""
 
     text: Text
-    hears: list[Phrases] = Field([], description="What the agent has to say, in one text or several: one phrase of "
-                                 "each entry.")
+    hears: list[Phrases] = Field([], max_length=MOST_FACTS, description="What the agent has to say, in one text or "
+                                 "several: one phrase of each entry.")
     mood: float | None = Field(
         None, description="Only while the mood is at least this are the phrases heard; without phrases the mood "
         "decides. It is hidden from the agent, as a customer's threshold is.")
@@ -103,7 +115,7 @@ class Mood(UserParams):
 
     start: float = 0.0
     least: float | None = Field(None, description="The user leaves when the mood is not above this.")
-    rules: list[MoodRule] = Field([])
+    rules: list[MoodRule] = Field([], max_length=MOST_FACTS)
     again: float = Field(0.0, description="Change when the agent asks again for what was said.")
     repeats: float = Field(0.0, description="Change when the agent says what it said before.")
     nothing: float = Field(0.0, description="Change when the agent asks for nothing that the user knows, and no phrase "
@@ -116,7 +128,7 @@ class Profile(UserParams):
     id: Annotated[str, Field(min_length=1, max_length=200)] = "user"
     persona: Annotated[str, Field(max_length=4000)] = Field("", description="Who the user is, for a model that speaks.")
     goal: Goal
-    knowledge: list[Fact] = Field([])
+    knowledge: list[Fact] = Field([], max_length=MOST_FACTS)
     mood: Mood = Mood()
     turns: int = Field(20, ge=1, le=1000, description="Texts of the agent after which the user leaves.")
     hang_up: float = Field(0.0, ge=0, le=1, description="Chance at each text of the agent that the user leaves.")
@@ -131,19 +143,15 @@ class Profile(UserParams):
     @classmethod
     def _can_be_said(cls, knowledge: list[Fact]) -> list[Fact]:
         """Refuse facts that never come to be said by their own rules."""
-        names = [fact.name for fact in knowledge]
-        if len(set(names)) != len(names):
+        names = {fact.name for fact in knowledge}
+        if len(names) != len(knowledge):
             raise ValueError("names of facts that differ")
         for fact in knowledge:
             if bool(fact.after) != (fact.reveal == "after"):
                 raise ValueError(f"names in `after` with `reveal: after` alone, at fact {fact.name}")
-            if unknown := set(fact.after) - set(names) | {fact.name} & set(fact.after):
+            if unknown := set(fact.after) - names | {fact.name} & set(fact.after):
                 raise ValueError(f"names of other facts in `after` of {fact.name}, not {min(unknown)}")
-        waiting = {fact.name: {*fact.after} for fact in knowledge}
-        try:
-            TopologicalSorter(waiting).prepare()
-        except CycleError as circle:
-            raise ValueError(f"facts that do not wait for each other, as {', '.join(circle.args[1])} do") from circle
+        _expect_an_order(knowledge)
         return knowledge
 
     def fact(self, name: str) -> Fact:
@@ -151,16 +159,28 @@ class Profile(UserParams):
         return next(fact for fact in self.knowledge if fact.name == name)
 
 
+def _expect_an_order(knowledge: Sequence[Fact]) -> None:
+    """Raise ValueError where facts wait for each other, or for one that is never said."""
+    try:
+        order = [*TopologicalSorter({fact.name: fact.after for fact in knowledge}).static_order()]
+    except CycleError as circle:
+        raise ValueError(f"facts that do not wait for each other, as {', '.join(circle.args[1])} do") from circle
+    facts = {fact.name: fact for fact in knowledge}
+    unsaid = {name for name in order if facts[name].reveal == "never"}
+    for name in order:
+        if waits := unsaid & {*facts[name].after}:
+            raise ValueError(f"facts that are said some time in `after` of {name}, not {min(waits)}")
+
+
 def found(phrases: str, text: str) -> bool:
     """Return whether one of the phrases is in a text."""
-    return _searched(phrases).search(" ".join(text.casefold().split())) is not None
+    return _searched(phrases).search(folded(text)) is not None
 
 
 @lru_cache(maxsize=4096)
 def _searched(phrases: str) -> re.Pattern[str]:
-    each = (" ".join(one.casefold().split()) for one in phrases.split("|"))
-    either = "|".join(re.escape(one).replace(r"\*", r"\w*") for one in each)
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.ASCII)  # in scripts without spaces no character is a boundary
+    either = "|".join(re.escape(folded(one)).replace(r"\*", f"{WORD}*") for one in phrases.split("|"))
+    return re.compile(f"(?<!{WORD})(?:{either})(?!{WORD})")
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hone.text.keywords import folded
 from hone.users.profile import Fact, Profile, admits, found
 
 End = Literal["", "goal", "mood", "turns", "hang_up"]
@@ -61,7 +62,7 @@ def hear(
     """
     if state.ended:
         raise UserGone(f"the user has left: {state.ended}")
-    words, turns = " ".join(text.casefold().split()), state.turns + 1
+    words, turns = folded(text), state.turns + 1
     asked = [fact for fact in profile.knowledge if fact.is_asked(text)]
     must = tuple(fact.name for fact in asked if _says(fact, state))
     repeated = bool(words) and words in state.heard

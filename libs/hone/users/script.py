@@ -22,7 +22,7 @@ LINES: Mapping[Kind, Sequence[str]] = {
 def opening(profile: Profile) -> str:
     """Return the first words: the opening, or the goal, and the facts that are said with it."""
     facts = [fact.sentence for fact in profile.knowledge if fact.reveal == "opening"]
-    return " ".join([profile.opening or profile.goal.text, *facts])
+    return " ".join([profile.opening if profile.opening.strip() else profile.goal.text, *facts])
 
 
 def words(profile: Profile, state: UserState, cue: Cue, seed: int) -> str:

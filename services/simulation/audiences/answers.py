@@ -22,7 +22,7 @@ from hone.audiences.training import CalibrationGroup, FitParams, calibrate
 from hone.graders.questions import JudgeFailed
 from hone.judges.asking import AskedJudges
 from hone.process.line import StillWaiting
-from hone.rpc.errors import InvalidField, NotReady, Refused
+from hone.rpc.errors import InvalidField, Refused, Unanswered
 from hone.store.database import Row
 from services.simulation.audiences import figures, requests
 from services.simulation.audiences.making import listed, of_listed
@@ -103,7 +103,7 @@ class AudienceAnswers:
             sign_accuracy=accuracy.sign_accuracy(predicted, measured, _pairs(wanted)))
 
     async def _all(self, fit: ReadyFit, wanted: Sequence[tuple[WantedGroup, str]]) -> list[Simulated]:
-        """Return how each group reacts. Raises NotReady where a slow reasoner does not come to an end in time.
+        """Return how each group reacts. Raises Unanswered where a slow reasoner does not come to an end in time.
 
         What it said until then is kept: the same evaluation goes on there.
         """
@@ -113,8 +113,9 @@ class AudienceAnswers:
                 for one, place in wanted:
                     found.append(await self._simulated(fit, one, f"{place}group."))
         except TimeoutError:
-            raise NotReady(f"the reasoner has answered for {len(found)} of {len(wanted)} groups in {EVALUATION_S:g} s; "
-                           "its answers are kept: ask again to go on, or ask for fewer groups") from None
+            raise Unanswered(
+                f"the reasoner has answered for {len(found)} of {len(wanted)} groups in {EVALUATION_S:g} s; its "
+                "answers are kept: ask again to go on, or ask for fewer groups") from None
         return found
 
     async def calibrate(self, request: simulation_pb2.CalibrateAudienceRequest) -> Row:
@@ -178,7 +179,7 @@ class AudienceAnswers:
         except OutOfTokens as used:
             raise Refused(str(used)) from used
         except (JudgeFailed, StillWaiting) as away:
-            raise NotReady(f"the reasoner gave no words: {away}") from away
+            raise Unanswered(f"the reasoner gave no words: {away}") from away
 
 
 def _kept(record: GroupRecord, reaction: Reaction, q: Floats | None) -> GroupRecord:

@@ -11,10 +11,12 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
+from psycopg import DataError
 
 from hone.api import inference_pb2, inference_pb2_grpc
 from hone.rpc import credential, server
 from hone.rpc.client import channel
+from hone.rpc.errors import Unanswered
 from hone.stack import ports
 
 SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
@@ -23,16 +25,29 @@ GARBAGE = b"\xff\xff\xff"
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
+    def __init__(self) -> None:
+        self.asked = 0
+
     async def Pause(self, request: Any, context: Any) -> inference_pb2.PauseResponse:
+        self.asked += 1
+        if request.model_id == "away":
+            raise Unanswered("nobody answers")
+        if "\0" in request.model_id:
+            raise DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
         return inference_pb2.PauseResponse()
 
     async def GenerateStream(self, request: Any, context: Any) -> AsyncIterator[inference_pb2.GenerateStreamResponse]:
         yield inference_pb2.GenerateStreamResponse()
 
 
+@pytest.fixture
+def inference() -> Inference:
+    return Inference()  # type: ignore[abstract]
+
+
 @pytest_asyncio.fixture
-async def address() -> AsyncIterator[str]:
-    found, inference = f"127.0.0.1:{ports.pick(1)[0]}", Inference()  # type: ignore[abstract]
+async def address(inference: Inference) -> AsyncIterator[str]:
+    found = f"127.0.0.1:{ports.pick(1)[0]}"
     serving = await server.start(found, SERVICE, TOKEN, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     yield found
@@ -109,3 +124,21 @@ async def _garbage() -> AsyncIterator[bytes]:
 async def test_a_server_needs_a_token() -> None:
     with pytest.raises(ValueError, match="found nothing"):
         await server.start("127.0.0.1:0", SERVICE, "", lambda _: None)
+
+
+async def test_a_call_that_asked_an_endpoint_in_vain_is_not_repeated_by_its_channel(
+    address: str, inference: Inference,
+) -> None:
+    async with channel(address, TOKEN) as opened:
+        stub: Any = inference_pb2_grpc.InferenceServiceStub(opened)
+        assert await _code(stub.Pause(inference_pb2.PauseRequest(model_id="away"))) == grpc.StatusCode.UNAVAILABLE
+    assert inference.asked == 1
+
+
+async def test_a_text_that_the_database_cannot_hold_is_named(address: str) -> None:
+    async with channel(address, TOKEN) as opened:
+        stub: Any = inference_pb2_grpc.InferenceServiceStub(opened)
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await stub.Pause(inference_pb2.PauseRequest(model_id="mdl\0"))
+    assert failed.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert str(failed.value.details()) == "model_id: found 'mdl\\x00', expected text without NUL characters"

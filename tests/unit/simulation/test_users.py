@@ -144,3 +144,25 @@ async def test_requests_that_cannot_be_served_name_the_field() -> None:
     other = await simulation.Reset(pb.ResetRequest(tasks=[Task(environment="sort_digits")]), CALL)
     with pytest.raises(InvalidField, match="expected a session of a user"):
         await said(simulation, other.sessions[0].session_id, 0, "Hello?")
+
+
+@pytest.mark.parametrize(("voice", "field"), [
+    (pb.Voice(endpoint="a\0b"), "voice.endpoint"), (pb.Voice(endpoint="a", max_tokens=-5), "voice.max_tokens"),
+    (pb.Voice(endpoint="a", temperature=float("nan")), "voice.temperature"),
+    (pb.Voice(endpoint="a", temperature=-1), "voice.temperature"),
+    (pb.Voice(endpoint="a", temperature=float("inf")), "voice.temperature")])
+async def test_a_voice_that_no_endpoint_could_have_is_named(voice: pb.Voice, field: str) -> None:
+    simulation = service(Judges("Hello."))
+    session, _ = await created(simulation, words="model")
+    with pytest.raises(InvalidField) as refused:
+        await simulation.Say(pb.SayRequest(session_id=session, text="Hello?", voice=voice), CALL)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(("user_json", "field"), [
+    ('{"goal": {"text": "a", "mood": 1e999}}', "user_json.goal.mood"),
+    ('{"goal": {"text": "a\\u0000"}}', "user_json.goal.text")])
+async def test_a_value_that_json_alone_can_hold_is_named_in_the_callers_field(user_json: str, field: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        await service().CreateUser(pb.CreateUserRequest(user_json=user_json), CALL)
+    assert refused.value.field == field

@@ -64,3 +64,6 @@ def test_who_leaves_without_the_goal_does_not_claim_it() -> None:
 def test_values_are_whole_words() -> None:
     assert says("order W1234.", "w1234")
     assert not says("order W12345", "W1234")
+    assert not says("Которые?", "кот")
+    assert says("Ich bin Jose\u0301.", "jos\u00e9")
+    assert says("我是李雷。", "李雷")

@@ -21,6 +21,12 @@ from tests.unit.users.callers import CALLER, caller
     ({"knowledge": [{"name": "a", "value": "1", "reveal": "after", "after": ["a"]}]}, "other facts in `after` of a"),
     ({"knowledge": [{"name": "a", "value": "1", "reveal": "after", "after": ["b"]},
                     {"name": "b", "value": "2", "reveal": "after", "after": ["a"]}]}, "as a, b, a do"),
+    ({"knowledge": [{"name": "a", "value": " \n"}]}, "knowledge.0.value: found ' \\n', expected text with a character"),
+    ({"goal": {"text": "\u3000"}}, "expected text with a character that is seen"),
+    ({"knowledge": [{"name": "a", "value": "1", "reveal": "never"}, {"name": "c", "value": "3", "reveal": "after",
+      "after": ["b"]}, {"name": "b", "value": "2", "reveal": "after", "after": ["a"]}]}, "in `after` of b, not a"),
+    ({"knowledge": [{"name": f"a{place}", "value": "1"} for place in range(1001)]}, "at most 1000"),
+    ({"knowledge": [{"name": "a", "value": "1", "asked": ["b"] * 21}]}, "knowledge.0.asked: found "),
     ({"turns": 0}, "turns: found 0, expected greater than or equal to 1"), ({"hang_up": 1.5}, "hang_up: found 1.5"),
     ({"lines": {"bye": ["a"]}}, "lines.bye.[key]: found 'bye'"), ({"tempo": 1}, "tempo: found 1"),
 ])
@@ -54,3 +60,17 @@ def test_a_fact_is_asked_for_by_its_name_unless_phrases_are_given() -> None:
 def test_who_admits_to_be_a_machine_is_heard() -> None:
     assert admits("As I said, I'm a virtual assistant.")
     assert not admits("I am a person.")
+
+
+@pytest.mark.parametrize(("phrases", "text", "expected"), [
+    ("да", "Когда придёт заказ?", False), ("да", "Да, конечно", True), ("gef", "Er wurde geführt", False),
+    ("geführ*", "Er wurde geführt", True), ("caf\u00e9", "ein Cafe\u0301, bitte", True), ("pay", "c'est payé", False),
+    ("订单", "您的订单号", True), ("الطلب", "رقم الطلب؟", True), ("100%", "ok 100%!", True)])
+def test_words_of_other_alphabets_are_whole_words(phrases: str, text: str, expected: bool) -> None:
+    assert found(phrases, text) is expected
+
+
+def test_a_thousand_facts_are_read_in_one_pass() -> None:
+    chain = [{"name": "f0", "value": "v"}, *({"name": f"f{place}", "value": "v", "reveal": "after",
+             "after": [f"f{place - 1}"]} for place in range(1, 1000))]
+    assert len(profile({**CALLER, "knowledge": chain}).knowledge) == 1000
