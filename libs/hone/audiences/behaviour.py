@@ -65,6 +65,8 @@ def read(rows: Iterable[Mapping[str, Any]]) -> Behaviour:
     for number, row in enumerate(given, 1):
         one = columns.features(_keys(row, number), f"row {number}: ")
         fields = fields or set(columns.fields_of(one))
+        if not fields:
+            raise Invalid([Problem(f"row {number}: {', '.join(PARTS)}", "no feature", "at least one")])
         _expect_same(set(columns.fields_of(one)), fields, number)
         known.append(one)
     made = columns.of_rows(known)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found
 
 Floats = NDArray[np.float64]
@@ -17,6 +18,8 @@ Features = Mapping[str, Mapping[str, Value]]
 
 PARTS = ("user", "merchant", "strategy")
 MOST_COLUMNS, MOST_LEVELS = 200, 50
+MOST_NUMBER = 1e30
+"""Trees compare numbers of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,11 @@ def _part(given: object, at: str) -> dict[str, Value]:
 def _plain(value: object, at: str) -> Value:
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | int | float) and math.isfinite(value):
-        return float(value)
+    number = float(value) if isinstance(value, bool) else strict_json.number(value)
+    if number is not None and abs(number) <= MOST_NUMBER:
+        return number
+    if number is not None and math.isfinite(number):
+        raise Invalid([Problem(at, found(value), f"a number from -{MOST_NUMBER:g} to {MOST_NUMBER:g}")])
     raise Invalid([Problem(at, found(value), "a finite number, true, false or a word")])
 
 

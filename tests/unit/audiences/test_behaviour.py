@@ -26,6 +26,8 @@ def test_rows_become_numbers() -> None:
     ({"week": None}, "row 2: week: found nothing, expected a number"),
     ({"week": float("nan")}, "row 2: week: found NaN"),
     ({"user": {"loyalty": float("nan"), "new": True}}, "row 2: user.loyalty: found NaN, expected a finite number"),
+    ({"user": {"loyalty": -1e300, "new": True}}, "found -1e.300, expected a number from -1e.30 to"),
+    ({"user": {"loyalty": 10**400, "new": True}}, "row 2: user.loyalty: found 1000"),
     ({"user": {"loyalty": [1], "new": True}}, r"row 2: user.loyalty: found \[1\]"),
     ({"user": {"loyalty": 0.5}}, "row 2: user.new: found nothing, expected the same features in every row"),
     ({"user": {"loyalty": 0.5, "new": 1, "x": 1}}, "row 2: user.x: found one that only some rows have"),
@@ -56,5 +58,7 @@ def test_columns_that_lack_are_all_named() -> None:
         f"row 1: {name}" for name in ("merchant_id", "user", "merchant", "strategy", "outcome")]
     with pytest.raises(Invalid, match="dataset: found 0 rows"):
         read([])
+    with pytest.raises(Invalid, match="row 1: user, merchant, strategy: found no feature, expected at least one"):
+        read([{**ROW, "user": {}, "merchant": {}, "strategy": {}}])
     with pytest.raises(Invalid, match="row 1: outcome: found 0 steps"):
         read([{**ROW, "outcome": {}}])
