@@ -13,11 +13,17 @@ Message = dict[str, Any]
 """A message in OpenAI's form: role and content, and perhaps tool_calls, tool_call_id, name or reasoning_content."""
 
 
+_LONGEST_FOUND = 500
+"""Characters of a wrong value that a message shows: a row may be a megabyte."""
+
+
 class WrongParams(ValueError):
     """The environment refuses a parameter, a row or a count. Holds the field, the value found and the expectation."""
 
     def __init__(self, field: str, found: object, expected: str) -> None:
-        super().__init__(f"{field}: found {found!r}, expected {expected}")
+        shown = repr(found)
+        cut = shown if len(shown) <= _LONGEST_FOUND else f"{shown[:_LONGEST_FOUND]}… ({len(shown)} characters)"
+        super().__init__(f"{field}: found {cut}, expected {expected}")
         self.field, self.found, self.expected = field, found, expected
 
 
