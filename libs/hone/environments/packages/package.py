@@ -6,7 +6,7 @@ Hone's: the paper released none.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -197,6 +197,7 @@ def _checked(package: Package) -> Package:
             json_schema.compiled(tool.closed_parameters)
         except ValueError as error:
             raise WrongPackage(f"{MANIFEST}.tools.{place}.parameters", tool.name, str(error)) from error
+    _check_names(package)
     for place, task in enumerate(package.tasks):
         at = f"{TASKS}.{place}"
         unknown = [use.tool for use in task.chain if use.tool not in names]
@@ -208,6 +209,46 @@ def _checked(package: Package) -> Package:
     if len(package.by_id) != len(package.tasks):
         raise WrongPackage(f"{TASKS}.id", "an id twice", "an id of its own for each task")
     return package
+
+
+def _check_names(package: Package) -> None:
+    """Raise WrongPackage for a name of a table or column that is there twice, and for one that names nothing."""
+    for at, named in _lists_of_names(package.manifest):
+        for place, name in enumerate(named):
+            if name in named[:place]:
+                raise WrongPackage(f"{at}.{place}.name", name, "a name that no other one has")
+    for field, found, known in _references(package):
+        if found not in known:
+            raise WrongPackage(field, found, f"one of {', '.join(known) or 'none'}")
+
+
+def _references(package: Package) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each name of a table, a tool or a parameter that a part uses: the field, the name, and what there is."""
+    tools, tables = [tool.name for tool in package.manifest.tools], [one.name for one in package.manifest.tables]
+    for place, table in enumerate(package.manifest.tables):
+        for number, column in enumerate(table.columns):
+            if column.references is not None:
+                yield f"{MANIFEST}.tables.{place}.columns.{number}.references", column.references, tables
+    for place, tool in enumerate(package.manifest.tools):
+        at = f"{MANIFEST}.tools.{place}"
+        yield from ((f"{at}.reads", name, tables) for name in tool.reads)
+        yield from ((f"{at}.writes", name, tables) for name in tool.writes)
+        yield from ((f"{at}.required", name, list(tool.parameters)) for name in tool.required)
+    for place, edge in enumerate(package.manifest.edges):
+        yield f"{MANIFEST}.edges.{place}.source", edge.source, tools
+        yield f"{MANIFEST}.edges.{place}.target", edge.target, tools
+    for place, task in enumerate(package.tasks):
+        yield from ((f"{TASKS}.{place}.tools", name, tools) for name in task.tools)
+    for place, test in enumerate(package.tests):
+        yield f"{TESTS}.{place}.tool", test.tool, tools
+        yield from ((f"{TESTS}.{place}.tables", name, tables) for name in test.tables)
+
+
+def _lists_of_names(manifest: Manifest) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names that must differ from each other: of the tables, and of the columns of each."""
+    yield f"{MANIFEST}.tables", [table.name for table in manifest.tables]
+    for place, table in enumerate(manifest.tables):
+        yield f"{MANIFEST}.tables.{place}.columns", [column.name for column in table.columns]
 
 
 def _read(model: type[Part], data: bytes, at: str) -> Part:

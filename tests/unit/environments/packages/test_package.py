@@ -8,7 +8,7 @@ import pytest
 
 from hone.environments.packages.calling import Called, PackageCall, called
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, Manifest, WrongPackage, read
+from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, TESTS, Manifest, WrongPackage, read
 from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
 from tests.unit.environments.packages.shop import MANIFEST as MANIFEST_OF_SHOP
@@ -31,6 +31,15 @@ def changed(file: str, old: str, new: str) -> dict[str, bytes]:
     (changed(MANIFEST, '"domain":"shop"', '"domain":"My Shop"'), "package.json.domain: found 'My Shop', expected "),
     (changed(MANIFEST, '"kind":"exempt"', '"kind":"soft"'), "package.json.tables.1.columns.0.kind: found 'soft'"),
     (changed(MANIFEST, '"name":"cancel_order"', '"name":"find_order"'), "expected a name that no other tool has"),
+    (changed(MANIFEST, '"references":"orders"', '"references":"sales"'), "columns.1.references: found 'sales'"),
+    (changed(MANIFEST, '"writes":["orders"', '"writes":["sales"'), "tools.1.writes: found 'sales', expected one of"),
+    (changed(MANIFEST, '"required":["email"]', '"required":["mail"]'), "tools.0.required: found 'mail'"),
+    (changed(MANIFEST, '"target":"cancel_order"', '"target":"sell"'), "edges.0.target: found 'sell', expected one of"),
+    (changed(MANIFEST, '"name":"refunds"', '"name":"orders"'), "package.json.tables.1.name: found 'orders', expected"),
+    (changed(MANIFEST, '"name":"status"', '"name":"email"'), "tables.0.columns.2.name: found 'email', expected"),
+    (changed(TASKS, '"tools":[]', '"tools":["steal"]'), "tasks.jsonl.0.tools: found 'steal', expected one of"),
+    (changed(TESTS, '"tool":"cancel_order"', '"tool":"steal"'), "tests.jsonl.0.tool: found 'steal', expected one of"),
+    (changed(TESTS, '"tables":{"orders"', '"tables":{"sales"'), "tests.jsonl.0.tables: found 'sales', expected one of"),
     (changed(TASKS, '"tool":"find_order"', '"tool":"steal"'), "tasks.jsonl.0.chain: found 'steal', expected one of"),
     (changed(TASKS, '"refunds":{}', '"bribes":{}'), "expected the tables orders, refunds"),
     ({**shop().files, TASKS: b"{"}, "tasks.jsonl.0: found "),
