@@ -9,7 +9,7 @@ from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
 from hone.environments.packages import archive
-from hone.environments.packages.package import FILES, MANIFEST
+from hone.environments.packages.package import FILES, MANIFEST, WrongPackage
 from hone.environments.tau2 import archive as domains
 from hone.environments.tau2.domain import TASKS
 
@@ -123,9 +123,11 @@ class Packages(Requests):
 
 
 def _archive(path: Path, code: Path | None) -> bytes:
-    """Return the archive of a file or a directory. Raises OSError, and WrongPackage for a domain's directory."""
+    """Return the archive of a file or a directory. Raises OSError, and WrongPackage for a directory that is neither."""
     if path.is_file():
         return path.read_bytes()
     if code is not None or ((path / TASKS).exists() and not (path / MANIFEST).exists()):
         return domains.packed(domains.collected(path, code))
+    if missing := [file for file in FILES if not (path / file).is_file()]:
+        raise WrongPackage("files", str(path), f"a directory with {', '.join(FILES)}; it lacks {', '.join(missing)}")
     return archive.packed({file: (path / file).read_bytes() for file in FILES})

@@ -256,6 +256,18 @@ def test_a_row_brings_a_user_a_database_and_what_is_expected() -> None:
     assert (last.done, one.verify(), last.observation.item["persona"]) == (True, 1.0, "mover")
 
 
+def test_a_database_alone_says_nothing_of_the_score_and_is_none_where_no_tool_reads_it() -> None:
+    row = {name: value for name, value in ROW.items() if name not in ("expected", "communicate")}
+    one = dialogue(item=row)
+    one.reset()
+    assert one.verify() == 0.0, "the user's goal decides"
+    one.step("It is changed.")
+    assert one.verify() == 1.0
+    for field, others in (("database", row), ("expected", {**row, "database": {}, "expected": ROW["expected"]})):
+        with pytest.raises(WrongParams, match=f"item.{field}: found 'orders, .*', expected nothing: the domain has no"):
+            make("dialogue", {"domain": "talk"}, 0, others)
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"goal": 3}, "item.goal: found 3, expected "), ({"goal": ""}, "item.goal.text: found ''"),
     ({"knowledge": [{"name": "zip"}]}, "item.knowledge.0.value: found "),

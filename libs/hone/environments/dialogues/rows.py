@@ -22,16 +22,16 @@ def scenario(item: Row, domain: DialogueDomain) -> Scenario:
     `expected` holds the rows of the database that are other ones at the end: cells of a row by its key, by table.
     """
     item = row_json.plain(item)
-    tables = _tables(item.get("database", {}), "item.database")
+    tables, says = _tables(item.get("database", {}), "item.database"), _phrases(item.get("communicate", []))
     _check_columns(tables, domain)
+    _expect_tools(item, domain)
     store = Store(tables)
     for table, rows in _tables(item.get("expected", {}), "item.expected").items():
         for key, cells in rows.items():
             store.write(table, key, **cells)
     return Scenario(
         _profile(item), _text(item.get("policy", domain.policy), "item.policy"), tables,
-        store.tables if "expected" in item or tables else None,
-        tuple(_phrases(item.get("communicate", []))))
+        store.tables if "expected" in item or (tables and says) else None, tuple(says))
 
 
 def _profile(item: Row) -> profiles.Profile:
@@ -80,6 +80,13 @@ def _check_columns(tables: Tables, domain: DialogueDomain) -> None:
                 if isinstance(row.get(column), bool) or not isinstance(row.get(column), kind):
                     wanted = kind.__name__ if isinstance(kind, type) else str(kind)
                     raise WrongParams(f"item.database.{table}.{key}.{column}", row.get(column), f"a value of {wanted}")
+
+
+def _expect_tools(item: Row, domain: DialogueDomain) -> None:
+    """Raise WrongParams for a database that no tool of the domain reads: it would stay as it is, whatever is said."""
+    for field in ("database", "expected"):
+        if item.get(field) and not domain.tools(Store({})):
+            raise WrongParams(f"item.{field}", ", ".join(item[field]), "nothing: the domain has no tools")
 
 
 def _phrases(value: Any) -> list[str]:
