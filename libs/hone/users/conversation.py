@@ -34,7 +34,7 @@ class _Talk:
     spoken: tuple[str, ...]  # the user's and the agent's texts in turn, the user's first
     cue: Cue | None = None  # that a model has yet to find words for
     refused: tuple[tuple[str, str], ...] = ()  # words for this cue, and why they were refused
-    given: tuple[str, ...] = ()  # names of the facts that the last answer is about
+    given: tuple[str, ...] = ()  # names of the facts that the last answer says for the first time
 
 
 class Conversation:
@@ -92,7 +92,8 @@ class Conversation:
         if self._talk.cue is not None:
             raise ValueError("hear: found a text of the agent, expected the words of the user that were asked for")
         user, cue = hear(self._profile, self._talk.user, text, self._seed, reached)
-        self._talk = replace(self._talk, user=user, spoken=(*self._talk.spoken, text), cue=cue, given=cue.must)
+        given = tuple(name for name in cue.must if name not in self._talk.user.revealed)
+        self._talk = replace(self._talk, user=user, spoken=(*self._talk.spoken, text), cue=cue, given=given)
         if self._speech == "model":
             return self._asked()
         return self._said(script.words(self._profile, user, cue, self._seed))

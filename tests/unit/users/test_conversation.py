@@ -31,6 +31,20 @@ def test_equal_seeds_say_the_same_and_others_do_not() -> None:
     assert len({tuple(said(seed)) for seed in range(20)}) > 5
 
 
+def test_what_is_taken_back_was_said_for_the_first_time() -> None:
+    user = Conversation(caller(), seed=3)
+    user.hear("Which order?")
+    before = user.user.revealed
+    user.hear("Which order, please?")
+    user.take_back()
+    assert user.user.revealed == before, "it was said before the answer that was not understood"
+    fresh = Conversation(caller(), seed=3)
+    none = fresh.user.revealed
+    fresh.hear("Which order?")
+    fresh.take_back()
+    assert fresh.user.revealed == none
+
+
 def test_lines_of_a_profile_replace_the_english_ones() -> None:
     user = Conversation(caller(lines={"nothing": ["Hein? {goal}"]}, goal={"text": "Annulez."}), 0)
     assert user.hear("Well.").words == "Hein? Annulez."
