@@ -206,8 +206,9 @@ def _checked(package: Package) -> Package:
         for field, state in (("initial", task.initial), ("truth", task.truth)):
             if set(state) != tables:
                 raise WrongPackage(f"{at}.{field}", sorted(state), f"the tables {', '.join(sorted(tables))}")
-    if len(package.by_id) != len(package.tasks):
-        raise WrongPackage(f"{TASKS}.id", "an id twice", "an id of its own for each task")
+    for place, task in enumerate(package.tasks):
+        if package.by_id[task.id] is not task:
+            raise WrongPackage(f"{TASKS}.{place}.id", task.id, "an id that no other task has")
     return package
 
 

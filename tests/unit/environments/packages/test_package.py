@@ -29,6 +29,7 @@ def changed(file: str, old: str, new: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(("files", "message"), [
     (changed(MANIFEST, '"domain":"shop"', '"domain":"My Shop"'), "package.json.domain: found 'My Shop', expected "),
+    ({**shop().files, TASKS: shop().files[TASKS] * 2}, f"tasks.jsonl.0.id: found '{TASK.id}', expected an id that no"),
     (changed(MANIFEST, '"kind":"exempt"', '"kind":"soft"'), "package.json.tables.1.columns.0.kind: found 'soft'"),
     (changed(MANIFEST, '"name":"cancel_order"', '"name":"find_order"'), "expected a name that no other tool has"),
     (changed(MANIFEST, '"references":"orders"', '"references":"sales"'), "columns.1.references: found 'sales'"),
