@@ -27,8 +27,8 @@ class Slow(inference_pb2_grpc.InferenceServiceServicer):
         return inference_pb2.PauseResponse()
 
     async def GenerateStream(self, request: Any, context: Any) -> AsyncIterator[inference_pb2.GenerateStreamResponse]:
-        self.begun += 1
         yield inference_pb2.GenerateStreamResponse()
+        self.begun += 1  # the answer is sent: grpc may send no status behind one whose sending is cancelled
         await asyncio.sleep(60)
 
 
@@ -55,7 +55,8 @@ async def test_callers_of_running_calls_learn_that_the_memory_is_over() -> None:
         while slow.begun < len(calls):
             await asyncio.sleep(0.01)
         await asyncio.to_thread(memory.before_end, END)
-        found = await asyncio.gather(*calls)
+        async with asyncio.timeout(60):
+            found = await asyncio.gather(*calls)
         assert [errors.memory_end(error) for error in found] == [END, END]
         late = await _failure(stub.GenerateStream(inference_pb2.GenerateStreamRequest()))
         assert (late.code(), errors.memory_end(late)) == (grpc.StatusCode.UNAVAILABLE, None)
