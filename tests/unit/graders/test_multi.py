@@ -77,7 +77,7 @@ def test_an_output_without_an_answer_for_any_part_has_none() -> None:
     (multi("a", {"a-b": SHARE}), "graders", "of letters, digits and _, not 'a-b'"),
     (multi("a", [{"type": "exact"}]), "graders", "a name of its own at graders[0]"),
     (multi("a", range=[1, 1]), "range", "a smaller number before a larger one"),
-    (multi("a", range=[1]), "range", "at least 2 items"),
+    (multi("a", range=[1]), "range", "at least 2 values"),
     (multi("a", {"a": 5}), "graders", "a grader of another type than multi at graders.a"),
 ])
 def test_what_is_wrong_is_named(grader: dict[str, Any], field: str, expected: str) -> None:
