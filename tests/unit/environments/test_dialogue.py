@@ -291,6 +291,13 @@ def test_a_wrong_field_of_a_row_is_named(changes: dict[str, Any], message: str) 
     assert message in str(refused.value)
 
 
+def test_a_column_like_a_field_that_the_row_lacks_is_misspelt_and_others_are_left() -> None:
+    misspelt = {("knowlege" if name == "knowledge" else name): value for name, value in ROW.items()}
+    with pytest.raises(WrongParams, match=r"item.knowlege: found .*, expected the field knowledge, which the"):
+        make("dialogue", {}, 0, misspelt)
+    assert make("dialogue", {}, 0, {**ROW, "knowlege": 1, "source": "crm", "goals": 2}).item is not None
+
+
 def test_rows_of_an_uploaded_dataset_are_tasks_also_with_numbers_as_their_writer_wrote_them() -> None:
     written = json.dumps(ROW).replace('"price": 2', '"price": 2.50').replace('"turns"', '"hang_up": 0.00, "turns"')
     sieve = Sieve("dialogue", {})

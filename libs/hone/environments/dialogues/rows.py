@@ -1,6 +1,7 @@
 """Rows of a dataset as scenarios: `prompt`, `goal` and `knowledge`, and perhaps a profile, a policy and a database."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +13,9 @@ from hone.spec.findings import first
 from hone.users import profile as profiles
 
 _OWN = ("goal", "knowledge")
+_FIELDS = ("prompt", *_OWN, "profile", "policy", "database", "expected", "communicate")
+_LIKE = 0.8
+"""How like a field's name (difflib's ratio) that of another column is where it counts as misspelt: ours."""
 _PHRASES = TypeAdapter(list[profiles.Phrases])
 
 
@@ -22,6 +26,7 @@ def scenario(item: Row, domain: DialogueDomain) -> Scenario:
     `expected` holds the rows of the database that are other ones at the end: cells of a row by its key, by table.
     """
     item = row_json.plain(item)
+    _refuse_misspelt(item)
     tables, says = _tables(item.get("database", {}), "item.database"), _phrases(item.get("communicate", []))
     _check_columns(tables, domain)
     _expect_tools(item, domain)
@@ -52,6 +57,14 @@ def _profile(item: Row) -> profiles.Profile:
         part = error.field.partition(".")[0]
         path = error.field if part in _OWN else f"profile.{error.field}"
         raise WrongParams(f"item.{path.removesuffix('.profile')}", error.found, error.expected) from error
+
+
+def _refuse_misspelt(item: Row) -> None:
+    """Raise WrongParams for a column that is named almost like a field that the row lacks. Other columns are left."""
+    absent = [field for field in _FIELDS if field not in item]
+    for name in sorted(map(str, item.keys() - set(_FIELDS))):
+        if meant := get_close_matches(name[:100], absent, n=1, cutoff=_LIKE):
+            raise WrongParams(f"item.{name[:100]}", item[name], f"the field {meant[0]}, which the row lacks")
 
 
 def _refuse_other_openings(item: Row, given: Row) -> None:
