@@ -103,6 +103,9 @@ class Users:
         try:
             reply = await self._judges.ask(question, Turn(tenant=who.tenant_id, key=who.key_id))
         except (JudgeFailed, StillWaiting) as failed:
+            if isinstance(failed, JudgeFailed) and failed.missing:
+                raise InvalidField("voice.endpoint", voice.endpoint, f"a judge or a model that is there: {failed}",
+                                   ) from failed
             raise Unanswered(f"{voice.endpoint} gave no words for the user: {failed}") from failed
         return reply.text
 

@@ -62,7 +62,7 @@ class Reply:
 class JudgeFailed(Exception):
     """A judge gave no verdict that could be read. The sample is masked."""
 
-    def __init__(self, kind: ErrorKind, detail: str) -> None:
-        """`detail`: for people, without secrets."""
+    def __init__(self, kind: ErrorKind, detail: str, missing: bool = False) -> None:
+        """`detail`: for people, without secrets. `missing`: nothing of the judge's name is there to be asked."""
         super().__init__(f"{kind}: {detail}")
-        self.kind = kind
+        self.kind, self.missing = kind, missing

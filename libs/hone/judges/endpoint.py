@@ -88,7 +88,8 @@ async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exch
                     f": {_shown(content)}" if content else "")
     if response.status_code != 200:
         kind = ErrorKind.MODEL_REFUSAL if response.status_code in _UNFIT else ErrorKind.MODEL_SERVER
-        raise JudgeFailed(kind, f"the judge refuses the question with status {response.status_code}: {_shown(content)}")
+        raise JudgeFailed(kind, f"the judge refuses the question with status {response.status_code}: {_shown(content)}",
+                          missing=response.status_code == 404)
     _expect_one_meaning(content)
     return exchange.read(content)
 

@@ -32,4 +32,4 @@ def storable_reply(reply: Reply) -> Reply:
 
 def storable_failure(failed: JudgeFailed) -> JudgeFailed:
     """Return a failure of a judge with such a text."""
-    return JudgeFailed(failed.kind, storable(str(failed)).removeprefix(f"{failed.kind}: "))
+    return JudgeFailed(failed.kind, storable(str(failed)).removeprefix(f"{failed.kind}: "), failed.missing)

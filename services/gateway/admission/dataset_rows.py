@@ -202,7 +202,7 @@ def _keys(row: dict[str, Any]) -> list[Problem]:
 
 def _prompt(row: dict[str, Any]) -> list[Problem]:
     given = [name for name in _PROMPTS if name in row]
-    if not given and {"merchant_id", "outcome"} <= row.keys():  # what users did (docs/audiences.md): no policy is asked
+    if not given and len(row.keys() & behaviour.KEYS) > len(behaviour.KEYS) / 2:  # what users did: nobody is prompted
         return [Problem(name, "nothing", f"a key of a row of behaviour: {', '.join(behaviour.KEYS)}")
                 for name in behaviour.KEYS if name not in row]
     if len(given) != 1:

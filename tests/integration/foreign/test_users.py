@@ -88,3 +88,7 @@ def test_first_words_are_due_before_a_text_of_the_agent_and_a_silent_endpoint_is
     assert away.value.code() == grpc.StatusCode.UNAVAILABLE
     assert "ada gave no words for the user" in str(away.value.details())
     assert len(customers.asked) == 1, "the terms allow one attempt"
+    with pytest.raises(grpc.RpcError) as unknown:
+        simulation.Say(SayRequest(session_id=session, voice=Voice(endpoint="nobody")), timeout=30)
+    assert unknown.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "voice.endpoint: found 'nobody', expected a judge or a model that is there" in str(unknown.value.details())

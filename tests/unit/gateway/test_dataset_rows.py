@@ -34,6 +34,8 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"merchant_id": "m", "user": {}, "merchant": {}, "outcome": {}}', "strategy",
      "a key of a row of behaviour: merchant_id, user, merchant, strategy, outcome"),
+    (b'{"user": {}, "merchant": {}, "strategy": {}, "outcome": {}}', "merchant_id",
+     "a key of a row of behaviour: merchant_id, user, merchant, strategy, outcome"),
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
