@@ -1,19 +1,35 @@
 """The desk as an environment: tasks drawn by seed, or rows that name a family and a seed, or hold a whole task."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
+from hone.environments.desk import shell
 from hone.environments.desk.episode import DeskEpisode, opening
 from hone.environments.desk.generation import FAMILIES, Family, task
+from hone.environments.desk.people_tools import EVERY
 from hone.environments.desk.permissions import Permission
 from hone.environments.desk.scenery import Variant
 from hone.environments.desk.task import DeskTask
 from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.hashing import splitmix
+from hone.environments.tools import tool_call
 from hone.spec.findings import first
+
+
+def _at_hand(name: str, info: ValidationInfo) -> str:
+    if name not in EVERY:
+        raise ValueError(f"one of {', '.join(EVERY)}")
+    if name in shell.TOOLS and not info.data.get("shell"):
+        raise ValueError("a tool of this desk; with shell: true it has a shell")
+    return name
+
+
+DeskTool = Annotated[str, AfterValidator(_at_hand), WithJsonSchema({"type": "string", "enum": [*EVERY]})]
+"""The name of a tool that the desk has."""
 
 
 class DeskParams(EnvironmentParams):
@@ -28,6 +44,7 @@ class DeskParams(EnvironmentParams):
     denied: list[Permission] = Field([], description="What the agent may not do: send mail, change the calendar, "
                                      "write or delete notes, merge contacts. The tool says what is allowed instead.")
     shell: bool = Field(False, description="Beside the other tools a shell over the files, with a few commands.")
+    tools: list[DeskTool] = Field([], description="The only tools that the agent is offered and may call; empty: all.")
     turns: int = Field(40, ge=1, le=1000, description="Most calls and answers of an episode.")
 
 
@@ -52,16 +69,43 @@ class Desk:
         return {"messages": opening(one), "state": one.state, **({"denied": one.denied} if one.denied else {})}
 
     def episode(self, params: DeskParams, seed: int, item: Row | None) -> DeskEpisode:
-        return DeskEpisode(_task(params, seed, item), params.turns, params.shell)
+        return DeskEpisode(_task(params, seed, item), params.turns, params.shell, params.tools)
 
 
 def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
-    if item is not None and item.get("task") is not None:
-        return _written(item["task"])
+    """Return the task of a seed or a row. Raises WrongParams, also where its solution needs a tool that is not offered.
+    """
     variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked,
                       tuple(sorted({*params.denied})))
     if item is None:
+        _offer(params, {f"the tasks of {family}": _needed(family, variant) for family in params.families})
         return task(params.families[splitmix(seed) % len(params.families)], seed, variant)
+    found = _written(item["task"]) if item.get("task") is not None else _named(item, variant)
+    _offer(params, {"this row's task": _called(found)})
+    return found
+
+
+def _offer(params: DeskParams, needed: Mapping[str, frozenset[str]]) -> None:
+    """Raise WrongParams where solutions need tools that are not offered. `needed` is by what the tasks are."""
+    missing = {what: lacking for what, names in needed.items() if (lacking := names - {*params.tools})}
+    if params.tools and missing:
+        names = ", ".join(sorted(frozenset().union(*missing.values())))
+        raise WrongParams("params.tools", params.tools,
+                          f"also {names}, which {' and '.join(missing)} cannot be done without")
+
+
+@lru_cache(maxsize=256)
+def _needed(family: Family, variant: Variant) -> frozenset[str]:
+    """Return the tools that solutions of a family call: what is denied decides, and no seed."""
+    return _called(task(family, 0, variant))
+
+
+def _called(one: DeskTask) -> frozenset[str]:
+    return frozenset(call.tool for call in map(tool_call, one.scripts.perfect) if call and call.tool)
+
+
+def _named(item: Row, variant: Variant) -> DeskTask:
+    """Return the task of the family and the seed that a row names. Raises WrongParams."""
     family, number = next((one for one in FAMILIES if one == item.get("family")), None), item.get("seed")
     if family is None:
         raise WrongParams("item.family", item.get("family"), f"one of {', '.join(FAMILIES)}")

@@ -1,6 +1,6 @@
 """One task of the desk being done. The answer without a call ends it, and the state that is left is graded."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -36,12 +36,13 @@ class _Work:
 
 
 class DeskEpisode:
-    """An agent at a desk."""
+    """An agent at a desk. It has the tools that are `offered`, or all of them where none is named."""
 
-    def __init__(self, task: DeskTask, turns: int, shell: bool = False) -> None:
-        self._task, self._turns, self._shell, self._work = task, turns, shell, _Work()
+    def __init__(self, task: DeskTask, turns: int, shell: bool = False, offered: Collection[str] = ()) -> None:
+        self._task, self._turns, self._shell, self._offered, self._work = task, turns, shell, offered, _Work()
         self._store = DeskStore(task.state, task.now, task.zone, task.owner, task.denied)
-        self._tools: Mapping[str, Tool] = tools(self._store, shell)
+        self._every: Mapping[str, Tool] = tools(self._store, shell)
+        self._tools = {name: tool for name, tool in self._every.items() if name in (offered or self._every)}
         self._described = [tool.described(name) for name, tool in self._tools.items()]
         self._before = normal(task.state)
 
@@ -66,12 +67,14 @@ class DeskEpisode:
         self._store.ticks = self._work.turns
 
     def fork(self) -> "DeskEpisode":
-        other = DeskEpisode(self._task, self._turns, self._shell)
+        other = DeskEpisode(self._task, self._turns, self._shell, self._offered)
         other.restore(self.snapshot())
         return other
 
     def state_hash(self) -> str:
-        return digest({**self.snapshot(), "prompt": self._task.prompt, "verifier": self._task.verifier_hash})
+        offered = {"tools": [*self._tools]} if self._offered else {}
+        return digest({**self.snapshot(), **offered, "prompt": self._task.prompt,
+                       "verifier": self._task.verifier_hash})
 
     def verify(self) -> float | None:
         """Return a hundredth of the score of the present state. Raises EpisodeFailed where it cannot be decided."""
@@ -91,8 +94,8 @@ class DeskEpisode:
         return self._before, normal(self._store.state)
 
     def examination_tools(self) -> Mapping[str, Tool]:
-        """Return the desk's tools, over a copy, for somebody who judges its state."""
-        return self.fork()._tools
+        """Return all of the desk's tools, over a copy, for somebody who judges its state."""
+        return self.fork()._every
 
     def solution(self) -> list[str]:
         """Return actions that score 1, for demonstrations."""

@@ -82,9 +82,8 @@ class DeleteNote(BaseModel):
 
 def tools(store: DeskStore, with_shell: bool = False) -> Mapping[str, Tool]:
     """Return all tools of a desk, perhaps with a shell."""
-    every = {**file_tools.TOOLS, **mail_tools.TOOLS, **calendar_tools.TOOLS, **_TOOLS,
-             **(shell.TOOLS if with_shell else {})}
-    return {name: Tool(params, partial(call, store)) for name, (params, call) in every.items()}
+    return {name: Tool(params, partial(call, store)) for name, (params, call) in EVERY.items()
+            if with_shell or name not in shell.TOOLS}
 
 
 def _find(store: DeskStore, given: FindContact) -> str:
@@ -152,3 +151,6 @@ _TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[DeskStore, Any], str]]] = 
     "update_contact": (UpdateContact, _update), "merge_contacts": (MergeContacts, _merge),
     "delete_contact": (DeleteContact, _delete), "list_notes": (ListNotes, _notes), "read_note": (ReadNote, _read_note),
     "write_note": (WriteNote, _write_note), "delete_note": (DeleteNote, _delete_note)}
+EVERY: Mapping[str, tuple[type[BaseModel], Callable[[DeskStore, Any], str]]] = {
+    **file_tools.TOOLS, **mail_tools.TOOLS, **calendar_tools.TOOLS, **_TOOLS, **shell.TOOLS}
+"""Arguments and function of every tool that a desk may have."""

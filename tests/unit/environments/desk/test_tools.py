@@ -13,10 +13,12 @@ from hone.environments.desk.people_tools import tools
 from hone.environments.desk.permissions import REFUSALS
 from hone.environments.desk.scenery import DeskScene, Person, Variant, call
 from hone.environments.desk.store import DeskStore
+from hone.environments.tasks import checked_params
 from hone.environments.tools import ToolCall, ToolError, use
 from hone.graders.contract import Status
 from hone.graders.judgement import judged
 from hone.graders.specs import checked
+from tests.unit.environments.desk import fitting
 
 ANNA = Person("Anna Abbott", "anna@x.example", "", "X", "Asia/Tokyo")
 
@@ -194,3 +196,60 @@ def test_an_answer_with_many_calls_and_failures_has_a_grade(family: Family) -> N
     found = judged(checked({"type": "environment"}), one.step("Done.").observation.item, "Done.")
     assert (found.status, found.score) == (Status.OK, 0.0)
     assert (found.components["tool_calls"], found.components["fault.refused"]) == (3.0, 3.0)
+
+
+MERGING = ["update_contact", "merge_contacts"]
+
+
+def _params(**given: Any) -> DeskParams:
+    found = checked_params("desk", given)
+    assert isinstance(found, DeskParams)
+    return found
+
+
+def test_the_policy_is_offered_the_tools_that_are_named_and_may_call_no_other() -> None:
+    one = Desk().episode(_params(families=["merge"], tools=MERGING), 1, None)
+    whole, again = DeskEpisode(task("merge", 1), 40), one.fork()
+    seen = again.reset()
+    assert [tool["function"]["name"] for tool in seen.tools or []] == MERGING
+    again.restore(again.snapshot())
+    taken = again.step(call("list_notes"))
+    assert taken.observation.messages[0]["content"] == f"error: no tool list_notes; there are {', '.join(MERGING)}\n"
+    assert taken.observation.item["transcript"]["faults"] == {"unknown_tool": 1}
+    assert set(one.examination_tools()) == set(tools(DeskStore({}, "2026-01-12T07:00:00Z", "UTC", "me@x")))
+    assert (one.state_hash() == one.fork().state_hash(), one.state_hash() == whole.state_hash()) == (True, False)
+    for action in again.solution():
+        taken = again.step(action)
+    assert taken.observation.item["verified"] == 1.0
+
+
+@pytest.mark.parametrize(("given", "field", "expected"), [
+    ({"tools": ["list_notes", "lst_notes"]}, "params.tools.1", "one of .*list_notes"),
+    ({"tools": ["shell"]}, "params.tools.0", "with shell: true it has a shell"),
+    ({"tools": "list_notes"}, "params.tools", "a valid list"),
+])
+def test_a_tool_that_the_desk_lacks_cannot_be_offered(given: Any, field: str, expected: str) -> None:
+    with pytest.raises(WrongParams, match=expected) as wrong:
+        checked_params("desk", given)
+    assert wrong.value.field == field
+    assert checked_params("desk", {"tools": ["shell"], "shell": True})
+
+
+@pytest.mark.parametrize(("given", "item", "missing"), [
+    ({"families": ["clean", "merge"]}, None, "delete_file, merge_contacts, which the tasks of clean and the "
+                                                "tasks of merge cannot"),
+    ({"families": ["merge"], "denied": ["merge_contacts"]}, None, "delete_contact, which the tasks of merge "),
+    ({}, {"family": "clean", "seed": 1}, "delete_file, which this row's task "),
+    ({}, {"task": fitting.task()}, "send_mail, update_event, which this row's task "),
+])
+def test_a_task_that_needs_a_tool_that_is_not_offered_is_refused(given: Any, item: Any, missing: str) -> None:
+    params = _params(tools=["update_contact"], **given)
+    for made in (Desk().content, Desk().messages, Desk().episode):
+        with pytest.raises(WrongParams, match=f"params.tools: found .*update_contact.*, expected also {missing}"):
+            made(params, 3, item)
+
+
+def test_rows_need_the_tools_of_their_own_tasks_alone() -> None:
+    moving = _params(tools=["update_event", "send_mail"])
+    assert Desk().episode(moving, 0, {"task": fitting.task()}).reset().tools
+    assert Desk().episode(moving, 0, {"family": "reschedule", "seed": 3}).reset().tools
