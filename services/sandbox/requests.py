@@ -8,12 +8,11 @@ from typing import Any
 
 from hone.api import sandbox_pb2
 from hone.rpc.errors import InvalidField
-from hone.sandbox.program import MEBI, Ended, Limits
+from hone.sandbox.program import MEBI, MOST_SOURCE_BYTES, Ended, Limits
 
 MOST = Limits(wall_s=600.0, call_s=600.0, cpu_s=600.0, memory_bytes=4096 * MEBI, output_bytes=16 * MEBI,
               file_bytes=1024 * MEBI, processes=64)
 """The largest limits that may be asked for; the service's settings may allow less memory."""
-SOURCE_BYTES = 256 * 1024
 INPUT_BYTES = 64 * MEBI
 """Most bytes of stdin, files and arguments together."""
 FILES, CALLS = 256, 10_000
@@ -63,7 +62,7 @@ def failed(why: str) -> Done:
 
 def read(request: sandbox_pb2.RunRequest, memory_bytes: int) -> Asked:
     """Return what a request asks for; a program may have `memory_bytes` at most. Raises InvalidField."""
-    _expect_few("source", len(request.source.encode()), SOURCE_BYTES, "bytes")
+    _expect_few("source", len(request.source.encode()), MOST_SOURCE_BYTES, "bytes")
     _expect_few("files", len(request.files), FILES, "files")
     _expect_few("calls_json", len(request.calls_json), CALLS, "calls")
     if request.function and not request.function.isidentifier():

@@ -108,7 +108,10 @@ def _arguments(place: int, call: Sequence[Any]) -> str:
 
 def _outcome(message: sandbox_pb2.CallOutcome) -> Outcome:
     if message.HasField("value_json"):
-        return Outcome(json.loads(message.value_json))
+        try:
+            return Outcome(json.loads(message.value_json))
+        except (ValueError, RecursionError) as error:
+            return Outcome(error=f"it returned what is no JSON: {error}")
     return Outcome(error=message.error or "it raised an error")
 
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 MEBI = 2**20
+MOST_SOURCE_BYTES = 256 * 1024
+"""Of the source of a program."""
 
 
 class Ended(StrEnum):

@@ -24,7 +24,11 @@ def compiled(text: str) -> jsonschema_rs.Draft202012Validator:
 
 def breach(text: str, value: Any) -> str:
     """Return where and how a value first breaks a schema; empty: nowhere. Raises ValueError for what is no schema."""
-    error = next(compiled(text).iter_errors(value), None)
+    schema = compiled(text)
+    try:
+        error = next(schema.iter_errors(value), None)
+    except ValueError as unread:
+        return f"arguments: values that can be read as JSON are expected ({unread})"
     if error is None:
         return ""
     return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {_short(error.message)}"

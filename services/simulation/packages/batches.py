@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from hone.environments.packages import plain_source
 from hone.environments.packages.calling import PREAMBLE
 from hone.sandbox.client import SandboxBusy, request
-from hone.sandbox.program import Ended, Limits, Program, Ran
+from hone.sandbox.program import MOST_SOURCE_BYTES, Ended, Limits, Program, Ran
 
 MOST_CALLS, MOST_BYTES = 64, 2**19
 """Of one program: half of what it may answer, because a call answers about as much as it was given."""
@@ -89,7 +89,8 @@ class CallBatches:
         return await asyncio.shield(self._verdicts[owned])
 
     async def _judged(self, owned: _Owned, source: str) -> bool:
-        if len(source) > _LONGEST_SOURCE or not source.startswith(PREAMBLE):
+        joined = _afresh(source, owned.function)
+        if len(source) > _LONGEST_SOURCE or len(joined.encode()) > MOST_SOURCE_BYTES or not source.startswith(PREAMBLE):
             return False
         check = Program(_CHECK, function="keeps_nothing", calls=[[source.removeprefix(PREAMBLE)]], limits=owned.limits)
         try:
@@ -148,8 +149,12 @@ class CallBatches:
 def _joined(programs: Sequence[Program]) -> Program:
     """Return a program that makes the calls of programs of one source, each as if it were alone."""
     first = programs[0]
-    return replace(first, source=_AFRESH.format(source=first.source, function=first.function), function="_hone_afresh",
+    return replace(first, source=_afresh(first.source, first.function), function="_hone_afresh",
                    calls=[call for one in programs for call in one.calls])
+
+
+def _afresh(source: str, function: str) -> str:
+    return _AFRESH.format(source=source, function=function)
 
 
 def _answer(one: _Waiting, ran: Ran) -> None:

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hone.environments.packages import package
 from hone.environments.packages.package import FILES, Package
+from hone.environments.packages.reading import read
 from hone.environments.synthesis.hints import NoWorld
 from hone.store.database import Row
 
@@ -33,4 +33,4 @@ async def generated(job: Row) -> tuple[Package, dict[str, Any]]:
             raise NoWorld(complaint.decode(errors="replace").strip())
         if process.returncode:
             raise ChildProcessError(f"its process ended with {process.returncode}: {complaint.decode()[-500:]}")
-        return package.read({name: (Path(folder) / name).read_bytes() for name in FILES}), json.loads(said)
+        return read({name: (Path(folder) / name).read_bytes() for name in FILES}), json.loads(said)

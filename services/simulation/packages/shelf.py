@@ -18,7 +18,7 @@ from hone.environments.packages import archive
 from hone.environments.packages.package import Package
 from hone.environments.tau2 import archive as domains
 from hone.environments.tau2.domain import ServiceDomain
-from hone.sandbox.client import Sandbox, SandboxBusy
+from hone.sandbox.client import ProgramRefused, Sandbox, SandboxBusy
 from hone.sandbox.program import Ended, Program, Ran
 from hone.store.database import AsyncDatabase
 from services.simulation.packages.batches import CallBatches
@@ -84,11 +84,16 @@ class PackageShelf:
         return found
 
     def run(self, program: Program) -> Ran:
-        """Run a program in the sandbox, a call beside others. No place in time is an infrastructure error."""
+        """Run a program in the sandbox, a call beside others. No place in time is an infrastructure error.
+
+        One that the sandbox does not take has not begun.
+        """
         try:
             return self._waited(self._batches.run(program, OWNER.get()))
         except SandboxBusy as busy:
             return Ran(Ended.INFRA_ERROR, str(busy))
+        except ProgramRefused as refused:
+            return Ran(Ended.REFUSED, str(refused))
 
     def _digest(self, tenant: str, name: str, field: str) -> str:
         row = self._waited(self._database.one("packages.known", tenant_id=tenant, reference=name)) if tenant else None
@@ -107,7 +112,7 @@ class PackageShelf:
 def _read(content: bytes) -> Package | ServiceDomain:
     if domains.holds_domain(content):
         return domains.unpacked(content, trusted=True)
-    return archive.unpacked(content)
+    return archive.unpacked(content, trusted=True)
 
 
 def _unknown(reference: str, field: str) -> WrongParams:

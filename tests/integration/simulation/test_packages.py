@@ -35,8 +35,22 @@ def open_file(db):
 def connect(db):
     import socket
     return str(socket.create_connection(("127.0.0.1", 5432), timeout=1))
+
+
+def half_a_pair(db):
+    return chr(0xd800)
+
+
+def nest(db):
+    for _ in range(900):
+        db["orders"]["W1"]["email"] = [db["orders"]["W1"]["email"]]
+
+
+def end(db):
+    db["orders"].clear()
+    raise KeyboardInterrupt
 '''
-WRONG = ("slow", "open_file", "connect")
+WRONG = ("slow", "open_file", "connect", "half_a_pair", "nest", "end")
 LEAVING = '''
 seen = []
 
@@ -108,14 +122,14 @@ def test_a_task_of_a_package_is_drawn_solved_and_scored_by_its_state(simulation:
 
 
 @pytest.mark.usefixtures("tenant")
-def test_tools_that_loop_or_reach_out_fail_and_the_episode_goes_on(simulation: Any) -> None:
+def test_tools_that_loop_reach_out_or_leave_what_no_state_holds_fail_and_the_episode_goes_on(simulation: Any) -> None:
     session = started(simulation, PACKAGE.digest)
     for index, name in enumerate(WRONG):
         taken = stepped(simulation, session, index, ToolCall(name, {}).action())
         assert taken.observation.messages[0].content.startswith("error: the tool failed: ")
         assert not taken.valid
     assert json.loads(taken.observation.item_json)["tool_failures"] == len(WRONG)
-    assert stepped(simulation, session, 3, ToolCall("cancel_order", {"order_id": "W1"}).action()).effect
+    assert stepped(simulation, session, len(WRONG), ToolCall("cancel_order", {"order_id": "W1"}).action()).effect
 
 
 def test_steps_at_one_time_leave_what_they_leave_one_by_one(simulation: Any, tenant: Run) -> None:

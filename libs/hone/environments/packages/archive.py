@@ -4,7 +4,7 @@ import io
 import zipfile
 from collections.abc import Mapping
 
-from hone.environments.packages import package
+from hone.environments.packages import reading
 from hone.environments.packages.package import FILES, MOST_BYTES, Package, WrongPackage
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -19,8 +19,11 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return sink.getvalue()
 
 
-def unpacked(data: bytes) -> Package:
-    """Return the package of an archive. Raises WrongPackage, also for one that holds more than a package may."""
+def unpacked(data: bytes, *, trusted: bool = False) -> Package:
+    """Return the package of an archive; a `trusted` one is kept, and was looked at when it came.
+
+    Raises WrongPackage, also for one that holds more than a package may.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -29,7 +32,7 @@ def unpacked(data: bytes) -> Package:
                 raise WrongPackage("archive", names, f"{', '.join(FILES)}, each once")
             if (size := sum(info.file_size for info in infos)) > MOST_BYTES:
                 raise WrongPackage("archive", f"{size} bytes", f"at most {MOST_BYTES}, unpacked")
-            return package.read({info.filename: _content(archive, info) for info in infos})
+            return reading.read({info.filename: _content(archive, info) for info in infos}, trusted=trusted)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise WrongPackage("archive", data[:20], f"a ZIP archive of {', '.join(FILES)} ({error})") from error
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hone.environments.packages.package import Package, Tables
+from hone.environments.packages.state_form import unfit
 from hone.sandbox.program import Ended, Limits, Program, Ran
 
 LIMITS = Limits(wall_s=10.0, call_s=2.0, cpu_s=10.0)
@@ -106,14 +107,18 @@ def called(runner: Runner, package: Package, calls: Sequence[PackageCall]) -> li
 
 def _called(call: PackageCall, value: Any, error: str) -> Called:
     if error:
-        return Called(call.tables, failed=error)
+        return Called(call.tables, failed=error.replace("\0", "\ufffd"))  # no column of text can hold it
+    if wrong := unfit(value):
+        return Called(call.tables, failed=f"it left {wrong.found} as {wrong.field or 'a value'}, expected "
+                                          f"{wrong.expected}")
     if isinstance(value, dict) and set(value) == {"rejected"}:
         return Called(call.tables, rejected=str(value["rejected"]))
-    if not isinstance(value, dict) or set(value) != {"tables", "result"} or not _are_tables(value["tables"]):
+    if not isinstance(value, dict) or set(value) != {"tables", "result"} or not are_tables(value["tables"]):
         return Called(call.tables, failed="it left something else than rows by table and key")
     return Called(value["tables"], value["result"])
 
 
-def _are_tables(value: Any) -> bool:
+def are_tables(value: Any) -> bool:
+    """Return whether a value is rows by table and key."""
     return isinstance(value, dict) and all(
         isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in value.values())

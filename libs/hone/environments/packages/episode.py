@@ -7,9 +7,18 @@ from typing import Any
 
 from hone.environments.contract import EpisodeLost, EpisodeOver, Message, Observation, Transition
 from hone.environments.hashing import digest
-from hone.environments.packages.calling import MOST_STATE_BYTES, Called, PackageCall, Runner, ToolsLost, called
+from hone.environments.packages.calling import (
+    MOST_STATE_BYTES,
+    Called,
+    PackageCall,
+    Runner,
+    ToolsLost,
+    are_tables,
+    called,
+)
 from hone.environments.packages.package import Package, PackageTask, Tables
 from hone.environments.packages.state_check import Mismatch, mismatches
+from hone.environments.packages.state_form import unfit
 from hone.environments.tools import ToolCall, tool_call
 
 _LONGEST = 20_000
@@ -61,7 +70,12 @@ class PackageEpisode:
         return {name: getattr(self._state, name) for name in _STATE}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _PackageState(**snapshot)
+        state = _PackageState(**snapshot)
+        numbers = [one for one in (state.step, state.failures) if type(one) is int and one >= 0]
+        if not are_tables(state.tables) or unfit(state.tables) or len(numbers) < 2 or not isinstance(
+                state.answer, str | None):
+            raise ValueError("expected tables, counts and an answer")
+        self._state = state
 
     def fork(self) -> "PackageEpisode":
         other = PackageEpisode(self._package, self._task, self._runner, self._turns)

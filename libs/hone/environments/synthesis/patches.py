@@ -3,13 +3,12 @@
 from typing import Any, TypeAlias
 
 from hone.environments.packages.calling import MOST_STATE_BYTES
-from hone.environments.packages.package import Column, Manifest, Tables, TableSpec
+from hone.environments.packages.package import Manifest, Tables, TableSpec
+from hone.environments.packages.state_form import wrong_row
 from hone.environments.synthesis.rows import dangling
 
 Patch: TypeAlias = dict[str, dict[str, dict[str, Any] | None]]
 """By table and key: cells that are others, or all cells of a new row; None: the row is gone."""
-_TYPES: dict[str, tuple[type, ...]] = {
-    "text": (str,), "time": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
 def patched(tables: Tables, patch: Patch) -> Tables:
@@ -44,19 +43,5 @@ def _wrong(spec: TableSpec, key: str, row: dict[str, Any]) -> str:
     columns = {column.name for column in spec.columns}
     if set(row) != columns:
         return f"{spec.name}.{key}: expected the columns {', '.join(sorted(columns))}, found {', '.join(row)}"
-    if row[spec.key] != key:
-        return f"{spec.name}.{key}: expected {spec.key} to be the row's key, found {row[spec.key]!r}"
-    wrong = [f"{spec.name}.{key}.{column.name}: expected {expected}, found {row[column.name]!r}"
-             for column in spec.columns if (expected := _expected(column, row[column.name]))]
-    return wrong[0] if wrong else ""
-
-
-def _expected(column: Column, value: Any) -> str:
-    """Return what is expected of a cell that is another; empty: it is as it has to be."""
-    if value is None:
-        return "" if column.optional else f"{column.type}, as the column is not optional"
-    if not isinstance(value, _TYPES[column.type]) or (isinstance(value, bool) and column.type != "boolean"):
-        return column.type
-    if column.values is not None and value not in column.values:
-        return f"one of {', '.join(column.values)}"
-    return ""
+    wrong = wrong_row(spec, key, row)
+    return f"{wrong.field}: expected {wrong.expected}, found {wrong.found}" if wrong else ""

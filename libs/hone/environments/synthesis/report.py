@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hone.environments.packages.calling import Runner
-from hone.environments.packages.package import Manifest, Package, read
+from hone.environments.packages.package import Manifest, Package
+from hone.environments.packages.reading import read
 from hone.environments.packages.state_check import mismatches
 from hone.environments.synthesis.graph import dead_ends, spoken
 from hone.environments.synthesis.hints import NoWorld

@@ -124,3 +124,12 @@ def test_a_task_may_offer_few_tools() -> None:
     one = PackageEpisode(made, few, LocalRunner(), 5)
     assert [tool["function"]["name"] for tool in one.reset().tools or []] == ["find_order"]
     assert said(one.step(CANCEL)).startswith("error: no tool cancel_order")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"tables": []}, {"tables": {"orders": 5}}, {"step": "x"}, {"step": True}, {"step": -1}, {"failures": None},
+    {"answer": 5}, {"tables": {"orders": {"W1": {"email": "\ud800"}}}}])
+def test_a_snapshot_of_another_form_is_refused(shelf: OneShelf, wrong: dict[str, Any]) -> None:
+    one = episode(make("package", {"package": shelf.held.digest}, 0))
+    with pytest.raises(ValueError, match="expected tables, counts and an answer"):
+        one.restore({**one.snapshot(), **wrong})

@@ -8,7 +8,8 @@ import pytest
 
 from hone.environments.packages.calling import Called, PackageCall, called
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, TESTS, Manifest, WrongPackage, read
+from hone.environments.packages.package import MANIFEST, SOURCE, TASKS, TESTS, Manifest, WrongPackage
+from hone.environments.packages.reading import read
 from hone.sandbox.program import Ended, Program, Ran
 from tests.unit.environments.packages.shop import INITIAL, TASK, TRUTH, shop
 from tests.unit.environments.packages.shop import MANIFEST as MANIFEST_OF_SHOP
@@ -43,6 +44,23 @@ def changed(file: str, old: str, new: str) -> dict[str, bytes]:
     (changed(TESTS, '"tables":{"orders"', '"tables":{"sales"'), "tests.jsonl.0.tables: found 'sales', expected one of"),
     (changed(TASKS, '"tool":"find_order"', '"tool":"steal"'), "tasks.jsonl.0.chain: found 'steal', expected one of"),
     (changed(TASKS, '"refunds":{}', '"bribes":{}'), "expected the tables orders, refunds"),
+    (changed(TASKS, '"order_id":"W1","status":"paid"', '"order_id":"W9","status":"paid"'),
+     """tasks.jsonl.0.initial.orders.W1.order_id: found '"W9"', expected W1, the row's key"""),
+    (changed(TASKS, '"order_id":"W2","status"', '"colour":"red","order_id":"W2","status"'),
+     """0.initial.orders.W2.colour: found '"red"', expected one of the columns order_id, email, status, total"""),
+    (changed(TASKS, ',"total":12.5', ""), "0.initial.orders.W1.total: found 'nothing', expected number, as the column"),
+    (changed(TASKS, '"amount":12.5', '"amount":"12"'), """refunds.ref_1_1.amount: found '"12"', expected number"""),
+    (changed(TESTS, '"status":"cancelled"', '"status":"lost"'), "tests.jsonl.0.expected.orders.W1.status: found "),
+    (changed(TESTS, '"expected":{"orders"', '"expected":{"sales"'), "tests.jsonl.0.expected: found 'sales', expected"),
+    (changed(TASKS, '"communicate":["', '"communicate":["\\u0000'), "tasks.jsonl.0.communicate[0]: found "),
+    (changed(TASKS, "ada@mail.org", "\\ud800"), "tasks.jsonl.0.chain[0].arguments.email: found "),
+    (changed(MANIFEST, '"summary":"A shop."', '"summary":"\\u0000"'), "package.json.summary: found "),
+    (changed(TASKS, '"email":"ada@mail.org","order_id"', '"email":"' + "a" * 2**20 + '","order_id"'),
+ "tasks.jsonl.0.initial: found '1048"),
+    (changed(TASKS, '{"email":"ada@mail.org"}', '{"email":' + "[" * 60 + "]" * 60 + "}"), "nested more than 50 deep"),
+    ({**shop().files, TASKS: b"\n"}, "tasks.jsonl: found 'no line', expected one task at least"),
+    ({**shop().files, SOURCE: b"#" * 2**18}, "tools.py: found '2"),
+    ({**shop().files, SOURCE: b"\0"}, "tools.py: found 'a NUL character', expected text without one"),
     ({**shop().files, TASKS: b"{"}, "tasks.jsonl.0: found "),
     ({**shop().files, SOURCE: b"\xff"}, "tools.py: found "),
     ({**shop().files, "more.py": b""}, "expected package.json, tools.py, tasks.jsonl, tests.jsonl alone"),
@@ -92,6 +110,33 @@ def test_a_result_that_is_no_number_fails_the_call() -> None:
     found, = called(LocalRunner(), package, [PackageCall(INITIAL, "cancel_order", {"order_id": "W1"})])
     assert "Out of range float" in (found.failed or "")
     assert found.tables == INITIAL
+
+
+@pytest.mark.parametrize(("left", "why"), [
+    ('return "\\ud800"', "result, expected text without NUL characters and lone surrogates"),
+    ('raise ValueError("nul \\0.")', "nul \ufffd."),
+    ('raise Rejected("\\0")', "rejected, expected text without NUL characters and lone surrogates"),
+    ('db["orders"]["W1"]["email"] = "\\ud800"', "tables.orders.W1.email, expected text without NUL"),
+    ('db["orders"]["W1"]["total"] = 10 ** 400', "a whole number beyond all floats"),
+    ('a = []\n    for _ in range(900): a = [a]\n    return a', "values nested more than 50 deep"),
+    ('a = []\n    for _ in range(900): a = [a]\n    db["orders"]["W1"]["email"] = a', "nested more than 50 deep")])
+def test_what_no_state_can_hold_fails_the_call(left: str, why: str) -> None:
+    package = shop(source=f"def broken(db):\n    {left}\n")
+    found, = called(LocalRunner(), package, [PackageCall(INITIAL, "broken", {})])
+    assert why in (found.failed or "")
+    assert found.tables == INITIAL
+
+
+def test_a_package_that_was_taken_before_is_taken_again() -> None:
+    short = shop(tasks=[])
+    assert read(short.files, trusted=True) == short
+
+
+def test_arguments_nested_beyond_all_bounds_are_wrong_ones() -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+    assert "Recursion limit reached" in shop().wrong_arguments("find_order", {"email": deep})
 
 
 def test_a_pattern_cannot_search_for_ever() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import Manifest, ToolSpec, read
+from hone.environments.packages.package import Manifest, ToolSpec
+from hone.environments.packages.reading import read
 from hone.environments.synthesis.author import ANSWERS, Described, UnreadAnswer
 from hone.environments.synthesis.authored import AuthoredPackage
 from hone.environments.synthesis.description import wrong_manifest, wrong_source
@@ -165,7 +166,7 @@ def test_an_argument_may_refer_to_an_earlier_result() -> None:
     ({"chain": [use.model_dump() for use in [*TASK.chain, TASK.chain[1]]]},
      "two rows with generated keys are alike in all that counts"),
     ({"before": {"bribes": {"b": {}}}}, "expected the tables orders, refunds, found orders, refunds, bribes"),
-    ({"before": {"orders": {"W1": {"total": "much"}}}}, "orders.W1.total: expected number, found 'much'"),
+    ({"before": {"orders": {"W1": {"total": "much"}}}}, "orders.W1.total: expected number, found \"much\""),
     ({"chain": []}, "chain: expected"),
 ])
 def test_a_chain_that_does_not_do_is_no_task(change: dict[str, Any], reason: str) -> None:
@@ -205,7 +206,7 @@ def test_rows_have_their_columns_and_their_key() -> None:
     del short["orders"]["W1"]["total"]
     other["orders"]["W1"]["order_id"] = "W7"
     assert wrong_tables(MANIFEST, short).startswith("orders.W1: expected the columns email, order_id, status, total")
-    assert wrong_tables(MANIFEST, other) == "orders.W1: expected order_id to be the row's key, found 'W7'"
+    assert wrong_tables(MANIFEST, other) == 'orders.W1.order_id: expected W1, the row\'s key, found "W7"'
 
 
 @pytest.mark.parametrize("source", [

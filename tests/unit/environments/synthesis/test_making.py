@@ -9,7 +9,8 @@ import pytest
 
 from hone.environments.packages.episode import PackageEpisode
 from hone.environments.packages.local_runner import LocalRunner
-from hone.environments.packages.package import Package, PackageTask, ToolUse, read
+from hone.environments.packages.package import Package, PackageTask, ToolUse
+from hone.environments.packages.reading import read
 from hone.environments.packages.state_check import mismatches
 from hone.environments.synthesis.hints import NoWorld, theme_of
 from hone.environments.synthesis.making import make_package

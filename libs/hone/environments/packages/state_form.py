@@ -1,0 +1,69 @@
+"""What may stand in a state of a package: values that every reader and the database can hold, in rows of their tables.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hone.environments.packages.package import Column, Tables, TableSpec
+from hone.spec.problems import Problem, found, unstorable
+
+DEEPEST = 50
+"""Levels of lists and objects in a state or a result."""
+_SUSPECT = re.compile(r"\\u(?:0000|d[89a-f])|\d{309}")
+_TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,), "time": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
+
+
+def unfit(value: Any) -> Problem | None:
+    """Return what no state, result or file of a package may hold: text that cannot be stored, nesting that is too deep,
+    a number beyond all floats; None: nothing. `value` was read from JSON.
+    """
+    levels = _levels(value)
+    if next((level for depth, level in enumerate(levels) if depth > DEEPEST), None) is not None:
+        return Problem("", f"values nested more than {DEEPEST} deep", "fewer levels")
+    if not _SUSPECT.search(json.dumps(value)):  # that is fast, and it is so nearly always
+        return None
+    if wrong := unstorable(value, deepest=DEEPEST + 1):
+        return wrong[0]
+    large = any(isinstance(one, int) and abs(one) > sys.float_info.max for level in _levels([value]) for one in level)
+    return Problem("", "a whole number beyond all floats", "a smaller one") if large else None
+
+
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """Yield the values of each level that has some, the outermost first."""
+    level = [value] if isinstance(value, dict | list) else []
+    while level:
+        inner = [item for one in level for item in (one.values() if isinstance(one, dict) else one)]
+        yield inner
+        level = [one for one in inner if isinstance(one, dict | list)]
+
+
+def wrong_rows(specs: Mapping[str, TableSpec], tables: Tables) -> Problem | None:
+    """Return what is wrong with the first row of a state that is no row of its table; None: nothing."""
+    return next((wrong for name, rows in tables.items() for key, row in rows.items()
+                 if (wrong := wrong_row(specs[name], key, row))), None)
+
+
+def wrong_row(spec: TableSpec, key: str, row: Mapping[str, Any]) -> Problem | None:
+    """Return what is wrong with a row under a key of a table; None: nothing. An optional cell may be absent."""
+    at, columns = f"{spec.name}.{key}", {column.name: column for column in spec.columns}
+    if strange := [name for name in row if name not in columns]:
+        return Problem(f"{at}.{strange[0]}", found(row[strange[0]]), f"one of the columns {', '.join(columns)}")
+    if spec.key in row and row[spec.key] != key:
+        return Problem(f"{at}.{spec.key}", found(row[spec.key]), f"{key}, the row's key")
+    wrong = ((name, row.get(name), _expected(column, row.get(name))) for name, column in columns.items())
+    return next((Problem(f"{at}.{name}", found(cell), expected) for name, cell, expected in wrong if expected), None)
+
+
+def _expected(column: Column, value: Any) -> str:
+    """Return what is expected of a cell that is another; empty: it is as it has to be."""
+    if value is None:
+        return "" if column.optional else f"{column.type}, as the column is not optional"
+    if not isinstance(value, _TYPES[column.type]) or (isinstance(value, bool) and column.type != "boolean"):
+        return column.type
+    if column.values is not None and value not in column.values:
+        return f"one of {', '.join(column.values)}"
+    return ""
