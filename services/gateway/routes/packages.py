@@ -53,6 +53,7 @@ async def put(
     except WrongPackage as wrong:
         raise Invalid([Problem(f"file.{wrong.field}", str(wrong.found)[:200], wrong.expected)]) from wrong
     async with caller.transaction() as transaction:
+        await transaction.one("packages.lock", tenant_id=caller.tenant_id, name=name)
         row = await transaction.one("packages.put", tenant_id=caller.tenant_id, name=name, digest=digest,
                                     facts=Jsonb(known), content=content)
     assert row is not None

@@ -12,19 +12,16 @@ from hone.environments.packages.reading import read
 from hone.environments.synthesis.hints import NoWorld
 from hone.store.database import Row
 
-LONGEST_S = 300.0
-
 
 async def generated(job: Row) -> tuple[Package, dict[str, Any]]:
-    """Return the package of a job and the report of its making. Raises NoWorld, TimeoutError and ChildProcessError."""
+    """Return the package of a job and the report of its making. Raises NoWorld and ChildProcessError."""
     with tempfile.TemporaryDirectory(prefix="hone-package-") as folder:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "hone.environments.synthesis", "--seed", str(job["seed"]), "--tasks",
             str(job["tasks"]), "--out", folder, "--", job["hint"], stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE)
         try:
-            async with asyncio.timeout(LONGEST_S):
-                said, complaint = await process.communicate()
+            said, complaint = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
@@ -32,5 +29,6 @@ async def generated(job: Row) -> tuple[Package, dict[str, Any]]:
         if process.returncode == 1 and not said:
             raise NoWorld(complaint.decode(errors="replace").strip())
         if process.returncode:
-            raise ChildProcessError(f"its process ended with {process.returncode}: {complaint.decode()[-500:]}")
+            raise ChildProcessError(
+                f"its process ended with {process.returncode}: {complaint.decode(errors='replace')[-500:]}")
         return read({name: (Path(folder) / name).read_bytes() for name in FILES}), json.loads(said)

@@ -14,7 +14,7 @@ from hone.environments.contract import EpisodeLost
 from hone.environments.contract import Row as DatasetRow
 from hone.environments.hashing import digest
 from hone.environments.packages import archive
-from hone.environments.packages.calling import ToolsLost
+from hone.environments.packages.calling import Runner, ToolsLost
 from hone.environments.packages.facts import facts
 from hone.environments.packages.package import Package
 from hone.environments.synthesis.hints import NoWorld
@@ -22,11 +22,11 @@ from hone.environments.synthesis.report import solvable_share
 from hone.judges.asking import AskedJudges
 from hone.process import ending
 from hone.rpc.errors import NotReady
+from hone.sandbox.program import Program, Ran
 from hone.store.database import AsyncDatabase, Row
-from services.simulation.packages.generator import generated
 from services.simulation.packages.shelf import OWNER, PackageShelf
 from services.simulation.packages.work import MakingWork, PastDeadline
-from services.simulation.packages.workshop import ModelAway
+from services.simulation.packages.workshop import ModelAway, Stopped
 
 LEASE_S = 60.0
 _AT_ONCE, _MOST_ATTEMPTS, _MOST_TAKEN = 4, 3, 8
@@ -94,7 +94,7 @@ class PackageJobs:
             case OperationalError() | NotReady():
                 _log.warning("the package job %s is taken again: %s", job["id"], error)
             case ModelAway() | ToolsLost() | EpisodeLost() | TimeoutError() | OSError():
-                await self._later(job, work, str(error))
+                await self._later(job, work, str(error) or type(error).__name__)
             case BaseException():
                 _log.error("the package of job %s is not made", job["id"], exc_info=error)
                 await self._later(job, work, f"{type(error).__name__}: {error}")
@@ -104,11 +104,14 @@ class PackageJobs:
         if job["attempts"] > _MOST_TAKEN:
             raise NoWorld(f"it was begun {_MOST_TAKEN} times, and each time its process went away")
         if job["environment"] != "package":
-            await self._keep_rows(job, work, await work.rows())
+            async with work.in_time():
+                rows = await work.rows()
+            await self._keep_rows(job, work, rows)
             return
-        found, report = await (generated(job) if work.author is None else work.made())
-        await self._prove(found)
-        found, report = await work.tried(found, report)
+        async with work.in_time():
+            found, report = await work.made()
+            await self._prove(found)
+            found, report = await work.tried(found, report)
         await self._keep(job, work, found, report)
 
     async def _hold(self, job: Row, work: MakingWork, making: "asyncio.Task[None]") -> None:
@@ -124,7 +127,11 @@ class PackageJobs:
 
     async def _prove(self, found: Package) -> None:
         """Solve each task once more, with the tools in the sandbox. Raises NoWorld, ToolsLost."""
-        share = await asyncio.to_thread(solvable_share, self._shelf, found)
+        runner = _RunnerForAWhile(self._shelf)
+        try:
+            share = await asyncio.to_thread(solvable_share, runner, found)
+        finally:
+            runner.ended = True
         if share < 1:
             raise NoWorld(f"{share:.0%} of the tasks can be solved in the sandbox, expected all of them")
 
@@ -136,6 +143,7 @@ class PackageJobs:
                                           digest=found.digest, report=Jsonb(report), rows=None,
                                           progress=Jsonb(work.progress))
             if ended is not None:
+                await transaction.one("packages.lock", tenant_id=job["tenant_id"], name=job["name"])
                 await transaction.one("packages.put", tenant_id=job["tenant_id"], name=job["name"],
                                       digest=found.digest, facts=Jsonb(facts(found)), content=content)
 
@@ -155,3 +163,16 @@ class PackageJobs:
         await self._database.run("package_jobs.fail", id=job["id"], attempts=job["attempts"],
                                  reason=reason[:_LONGEST_REASON], report=Jsonb(work.report),
                                  progress=Jsonb(work.progress))
+
+
+class _RunnerForAWhile:
+    """Runs the programs of a thread until nobody waits for it any more."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner, self.ended = runner, False
+
+    def run(self, program: Program) -> Ran:
+        """Return what a program did. Raises Stopped."""
+        if self.ended:
+            raise Stopped
+        return self._runner.run(program)

@@ -25,6 +25,7 @@ from hone.remembering.lives import Sizes
 from hone.spec.guidelines import GuidelineSpec
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import Row
+from services.simulation.packages.generator import generated
 from services.simulation.packages.guidelines import GuidelineSearch
 from services.simulation.packages.shelf import PackageShelf
 from services.simulation.packages.trials import TrialPlay
@@ -75,14 +76,19 @@ class MakingWork:
                 **(self._rows.as_json() if self._rows else {})}
 
     async def made(self) -> tuple[Package, dict[str, Any]]:
-        """Return the package that the model writes, and the report. Raises PastDeadline, and what its thread raises."""
+        """Return the package that the generator or the model makes, and the report.
+
+        Raises NoWorld, ChildProcessError, and what its thread raises.
+        """
+        if self._workshop is None:
+            return await generated(self._job)
         found = await self._written(self._author_all)
         return found.package, {**found.report.as_json(), **self.report}
 
     async def rows(self) -> list[DatasetRow]:
         """Return the tasks of the desk, the lives, or the guideline for noise that the model or a seed makes.
 
-        Raises PastDeadline, and what its thread raises.
+        Raises what its thread raises.
         """
         if self._workshop is None:
             return await self._written(self._seeded)
@@ -100,10 +106,9 @@ class MakingWork:
         return await self._written(partial(self._rows.made, self._job["hint"], wanted))
 
     async def _written(self, work: Callable[[], Result]) -> Result:
-        """Return what a thread makes while there is time. No question of it outlives the job."""
+        """Return what a thread makes. No question of it outlives the job."""
         try:
-            async with self._in_time():
-                return await self._in_thread(work)
+            return await self._in_thread(work)
         finally:
             search = self._rows.workshops if isinstance(self._rows, GuidelineSearch) else ()
             for one in (self._workshop, self._reader, *search):
@@ -113,12 +118,11 @@ class MakingWork:
     async def tried(self, found: Package, report: dict[str, Any]) -> tuple[Package, dict[str, Any]]:
         """Return a package with the tasks that tell policies apart, if some are to try it, and the report with figures.
 
-        Raises NoWorld where no task is left, PastDeadline, ModelAway and EpisodeLost.
+        Raises NoWorld where no task is left, ModelAway and EpisodeLost.
         """
         if self._play is None:
             return found, report
-        async with self._in_time():
-            trials = await self._play.trials(found, self._trail)
+        trials = await self._play.trials(found, self._trail)
         self._trials = {"name": self._play.name, **trial_report(trials)}
         left = admitted(found, trials)
         if not left.tasks:
@@ -127,7 +131,7 @@ class MakingWork:
         return left, {**report, "trials": self._trials}
 
     @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def in_time(self) -> AsyncIterator[None]:
         """End with the job's deadline. Raises PastDeadline."""
         try:
             async with asyncio.timeout_at(self._until) as deadline:
@@ -135,8 +139,9 @@ class MakingWork:
         except TimeoutError as late:
             if not deadline.expired():
                 raise
-            raise PastDeadline(f"its {self._job['within_s']} s are over: {self._trail.phase}, {self._trail.done} of "
-                               f"{self._trail.of}") from late
+            where = f"{self._trail.phase}, {self._trail.done} of {self._trail.of}" if self.progress else (
+                "the seeded generator was at work")
+            raise PastDeadline(f"its {self._job['within_s']} s are over: {where}") from late
 
     async def _in_thread(self, make: Callable[[], Result]) -> Result:
         """Return what a thread makes, which ends with this. It is no thread of the pool, as it waits for minutes."""

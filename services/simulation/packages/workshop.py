@@ -6,6 +6,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from hone.environments.packages.calling import Runner
+from hone.environments.packages.state_form import unfit
 from hone.environments.synthesis.author import UnreadAnswer
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.judge_answers import read_object
@@ -13,7 +14,6 @@ from hone.graders.questions import JudgeFailed, Question, Reply
 from hone.judges.asking import AskedJudges
 from hone.process.line import StillWaiting, Turn
 from hone.sandbox.program import Program, Ran
-from hone.spec.problems import unstorable
 from hone.spec.roles import AuthorSpec
 
 _WAIT_S = 60.0
@@ -51,8 +51,8 @@ class Workshop:
             found = read_object(reply)
         except JudgeFailed as unread:
             raise UnreadAnswer(str(unread).removeprefix(f"{unread.kind}: ")) from unread
-        if wrong := unstorable(found):  # escapes of JSON may stand for them
-            raise UnreadAnswer(f"{wrong[0].field}: expected {wrong[0].expected}, found {wrong[0].found}")
+        if wrong := unfit(found):  # escapes of JSON may stand for them
+            raise UnreadAnswer(f"{wrong.field or 'answer'}: expected {wrong.expected}, found {wrong.found}")
         return found
 
     def reply(

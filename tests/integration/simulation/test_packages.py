@@ -190,10 +190,15 @@ def test_a_hint_without_a_world_ends_with_the_reason_and_what_was_tried(tenant: 
     assert "the hint names nothing (tried: a known domain:" in job["reason"]
 
 
-def asked(run: Run, hint: str, seed: int, tasks: int = 8) -> str:
+def test_a_job_of_the_seeded_generator_ends_in_its_time_too(tenant: Run) -> None:
+    job = ended(tenant, asked(tenant, "a small hotel", 2**31 - 1, tasks=1024, within_s=1))
+    assert (job["state"], job["reason"]) == ("failed", "its 1 s are over: the seeded generator was at work")
+
+
+def asked(run: Run, hint: str, seed: int, tasks: int = 8, within_s: int = 600) -> str:
     made = ids.new("pkg")
-    run.do("INSERT INTO package_jobs (id, tenant_id, name, hint, seed, tasks) VALUES (%s, %s, 'made', %s, %s, %s)",
-           made, run.tenant_id, hint, seed, tasks)
+    run.do("INSERT INTO package_jobs (id, tenant_id, name, hint, seed, tasks, within_s)"
+           " VALUES (%s, %s, 'made', %s, %s, %s, %s)", made, run.tenant_id, hint, seed, tasks, within_s)
     return made
 
 

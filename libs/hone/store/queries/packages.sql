@@ -23,6 +23,10 @@ SELECT digest, facts ->> 'format' AS format FROM packages
 WHERE tenant_id = %(tenant_id)s AND (name = %(reference)s OR digest = %(reference)s)
 ORDER BY name = %(reference)s DESC, created_at DESC LIMIT 1
 
+-- name: lock
+-- Holds others who put something under the name, so that each gets a version of its own.
+SELECT pg_advisory_xact_lock(hashtextextended('packages ' || %(tenant_id)s || ' ' || %(name)s, 0))
+
 -- name: put
 -- The content becomes what the name means, also if it was that before.
 INSERT INTO packages (tenant_id, name, digest, version, facts, content)
