@@ -3,7 +3,9 @@
 import hashlib
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -164,6 +166,9 @@ def test_packages_are_versions_of_a_name_and_come_back_as_they_were(
     assert [one.digest for one in hone.packages().data] == [second.digest]
     assert hone.package("shop", version=1).digest == first.digest
     assert unpacked(hone.package_archive("shop", version=1)) == first
+    (tmp_path / "back.zip").write_bytes(hone.package_archive("shop", version=1))
+    assert hone.add_package("back", tmp_path / "back.zip").digest == first.digest
+    assert hone.delete_package("back").version == 1
     with pytest.raises(client_errors.NotFound):
         other.package("shop")
     task = {"environment": "package", "params": {"package": "shop"}}
@@ -176,9 +181,32 @@ def test_packages_are_versions_of_a_name_and_come_back_as_they_were(
 
 def test_what_is_no_package_is_refused_by_its_field(hone: Client, tmp_path: Path) -> None:
     bad = tmp_path / "bad.zip"
-    for data, field in ((b"no archive", "file.archive"), (packed({**shop().files, "tasks.jsonl": b"{"}),
-                                                          "file.tasks.jsonl.0")):
+    whole = shop().files
+    changes = {"file.tasks.jsonl.0": ("tasks.jsonl", b"{"), "file.tasks.jsonl": ("tasks.jsonl", b""),
+               "file.tools.py": ("tools.py", b"#" * 2**18),
+               "file.package.json.summary": ("package.json", whole["package.json"].replace(b"A shop.", b"\\u0000")),
+               "file.tasks.jsonl.0.chain[0].arguments.email": ("tasks.jsonl", whole["tasks.jsonl"].replace(
+                   b"ada@mail.org", b"\\ud800"))}
+    for field, data in {"file.archive": b"no archive", **{
+            field: packed({**whole, name: text}) for field, (name, text) in changes.items()}}.items():
         bad.write_bytes(data)
         with pytest.raises(client_errors.Refused) as refused:
             hone.add_package("bad", bad)
         assert [problem.field for problem in refused.value.problems] == [field]
+
+
+def test_contents_that_come_at_one_time_under_one_name_are_versions_of_their_own(hone: Client, tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / f"{number}.zip").write_bytes(packed(shop(source=shop().source + "\n" * number).files))
+    with ThreadPoolExecutor(8) as pool:
+        added = list(pool.map(lambda number: hone.add_package("at-once", tmp_path / f"{number}.zip"), range(8)))
+    assert sorted(one.version for one in added) == list(range(1, 9))
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("seed", 2**31), ("seed", -1), ("tasks", 0), ("tasks", -1), ("tasks", 1025), ("tasks", 1.5), ("within_s", 0),
+    ("hint", ""), ("hint", "\0"), ("name", "../x"), ("name", "f" * 65)])
+def test_a_package_that_cannot_be_made_is_refused_by_its_field(hone: Client, field: str, value: Any) -> None:
+    with pytest.raises(client_errors.Refused) as refused:
+        hone.make_package(**{"name": "none", "hint": "a hotel", field: value})
+    assert [problem.field for problem in refused.value.problems] == [field]
