@@ -10,7 +10,7 @@ import ast
 import re
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _SQL = re.compile(
     r"^\s*(SELECT\s.+\sFROM\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(TABLE|ROLE|DATABASE|INDEX)\s"
     r"|ALTER\s+(TABLE|ROLE)\s|TRUNCATE\s|LISTEN\s|NOTIFY\s)", re.DOTALL)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MEASURED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute, ast.Constant)
 _SERVED = ("libs/", "services/")  # tests and benchmarks look at the rows from outside
 _SQL_ALLOWED = {
     "libs/hone/store/notifications.py",  # LISTEN takes no parameters, so the channel is put in there
@@ -65,11 +66,11 @@ class Module:
 def measure(path: Path, root: Path = ROOT) -> Module:
     """Read one file. Raises SyntaxError."""
     text, name = path.read_text(), path.relative_to(root).as_posix()
-    tree = ast.parse(text, name)
-    defined = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    functions = [Function(f"{name}:{node.lineno} {node.name}", _length(node)) for node in defined]
-    classes = [(node.name, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    return Module(name, len(text.splitlines()), functions, classes, list(_defined(tree)), list(_sql_lines(tree)))
+    nodes = [node for node in ast.walk(ast.parse(text, name)) if isinstance(node, _MEASURED)]
+    functions = [Function(f"{name}:{node.lineno} {node.name}", _length(node)) for node in nodes
+                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    classes = [(node.name, node.lineno) for node in nodes if isinstance(node, ast.ClassDef)]
+    return Module(name, len(text.splitlines()), functions, classes, list(_defined(nodes)), list(_sql_lines(nodes)))
 
 
 def modules(root: Path = ROOT) -> list[Module]:
@@ -104,9 +105,9 @@ def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or node.lineno) - first + 1
 
 
-def _defined(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def _defined(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Yield every name that a module gives something, with its line."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, node.lineno
@@ -114,8 +115,8 @@ def _defined(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield name, node.lineno
 
 
-def _sql_lines(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
+def _sql_lines(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             text = node.value if isinstance(node.value, str) else node.value.decode(errors="replace")
             if _SQL.match(text):

@@ -55,7 +55,3 @@ def test_a_module_that_can_be_run_is_an_entry_point(tree):
     write(tree, "libs/hone/graders/tried.py", "import hone.graders.lost\nif __name__ == '__main__':\n    pass\n")
     write(tree, "libs/hone/graders/lost.py", "LOST = 1\n")
     assert misplaced(sources(tree)) == []
-
-
-def test_the_tree_itself_is_in_order():
-    assert misplaced(sources()) == []
