@@ -16,6 +16,7 @@ from benchmarks.methods.distillation import AOPD
 from benchmarks.methods.experiment import Experiment
 from benchmarks.methods.hidden_shelf import HIDDEN_SHELF
 from benchmarks.methods.hinted_turns import SDAR
+from benchmarks.methods.household_maps import HOUSEHOLD_MAPS
 from benchmarks.methods.judging import SELF_VERIFY
 from benchmarks.methods.lessons import EXPERIENCE
 from benchmarks.methods.memory_layout import MEMOCR
@@ -60,7 +61,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "heavyskill": HEAVYSKILL,
     "audiences": AUDIENCES,
     "audience_strategies": STRATEGIES,
-    "map_then_act": HIDDEN_SHELF,
+    "map_then_act": HIDDEN_SHELF, "household_maps": HOUSEHOLD_MAPS,
     "desk": DESK,
     "scaleenv": TOOL_GRAPHS,
     "memory_rules": MEMORY_RULES,
