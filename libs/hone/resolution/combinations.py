@@ -57,7 +57,7 @@ def _of_held_out(spec: RunSpec, unread: Collection[str]) -> list[Problem]:
     """Return the problems of tasks that are for evaluation alone."""
     problems = names.of_tasks(spec)
     if not problems:
-        problems += [problem for rule in (*graders.RULES, noise.problems, stop_texts.problems)
+        problems += [problem for rule in (*graders.RULES, noise.problems, stop_texts.problems, _heard_results)
                      for problem in _broken(rule, spec, {}, unread)]
     return [problem for problem in problems if not covered(problem.field, unread)]
 
@@ -308,10 +308,20 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
     return problems
 
 
+def _heard_results(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
+    """A memory that rewrites what to remember reads what the probes of a period showed."""
+    harness = spec.harness
+    if harness is None or names.of_harness(harness) or harness.params.get("memory") != "awi-evolve":
+        return []
+    if spec.task.kind != "changing_user" or spec.task.params.get("results", True):
+        return []
+    return [Problem("task.params.results", "false", "true, because the memory awi-evolve reads a period's results")]
+
+
 RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
     _evaluating_harness, _temperatures, _turn_rules, _spread, _completions, _imitated_states, roles.teacher,
     roles.likeliest, roles.temperature, roles.critic, _updates, _verified_pace, _verified_size, _verified_question,
-    _verified_reward, preferences.pace, preferences.outcomes, preferences.branches, noise.problems,
+    _verified_reward, _heard_results, preferences.pace, preferences.outcomes, preferences.branches, noise.problems,
     stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""
