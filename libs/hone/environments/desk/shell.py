@@ -3,7 +3,6 @@
 The paper's agents have the shell of a real system; these commands and their options are Hone's choice.
 """
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from hone.environments.desk import file_tools
 from hone.environments.desk.file_tools import LONGEST_TEXT, DeleteFile, MoveFile, ReadFile, WriteFile
+from hone.environments.desk.shell_words import Operator, Word, expanded, read, unsupported
 from hone.environments.desk.store import DeskStore
 from hone.environments.tools import ToolError
 
@@ -30,7 +30,9 @@ def run(store: DeskStore, given: Shell) -> str:
     """Return what a line prints. Raises ToolError; the commands before the one that failed have been carried out."""
     commands, redirect = _read(given.line)
     printed = ""
-    for place, (name, *words) in enumerate(commands):
+    for place, command in enumerate(commands):
+        paths = list(store.objects("files"))
+        name, *words = [text for word in command for text in expanded(word, paths)]
         if name not in COMMANDS:
             raise ToolError(f"{name}: there is no such command; there are {', '.join(COMMANDS)}")
         printed = COMMANDS[name](store, words, printed if place else None)
@@ -41,26 +43,22 @@ def run(store: DeskStore, given: Shell) -> str:
     return _write(store, path, before + printed)
 
 
-def _read(line: str) -> tuple[list[list[str]], tuple[str, str] | None]:
+def _read(line: str) -> tuple[list[list[Word]], tuple[str, str] | None]:
     """Return the commands of a line with their words, and where the last one's text goes."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars="|>;&<")
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        words = list(lexer)
-    except ValueError as error:
-        raise ToolError(f"the line cannot be read: {error}", "wrong_arguments") from error
-    redirect = None
-    if len(words) > 1 and words[-2] in _REDIRECTS:
-        redirect, words = (words[-2], words[-1]), words[:-2]
-    commands = [list[str]()]
-    for word in words:
-        if word == "|":
+    parts, redirect = read(line), None
+    match parts[-2:]:
+        case [Operator(mode), Word(path, pattern)] if mode in _REDIRECTS:
+            if pattern is not None:
+                raise ToolError(f"{mode}: found {path[:80]}, expected one file", "wrong_arguments")
+            redirect, parts = (mode, path), parts[:-2]
+    commands = [list[Word]()]
+    for part in parts:
+        if isinstance(part, Word):
+            commands[-1].append(part)
+        elif part.text == "|":
             commands.append([])
-        elif word and not word.strip("|>;&<"):
-            raise ToolError(f"found {word}, expected commands joined by |, the last one perhaps with > FILE",
-                            "wrong_arguments")
         else:
-            commands[-1].append(word)
+            unsupported(part.text)
     if not all(commands):
         raise ToolError("a command is missing", "wrong_arguments")
     return commands, redirect
@@ -97,16 +95,6 @@ def _options(name: str, words: Sequence[str], known: str) -> tuple[set[str], lis
     return letters, others
 
 
-def _files(store: DeskStore, words: Sequence[str]) -> list[str]:
-    """Return paths of files; * stands for names of one directory."""
-    found = list[str]()
-    for word in map(_path, words):
-        fits = sorted(path for path in store.objects("files")
-                      if fnmatchcase(path, word) and path.count("/") == word.count("/"))
-        found += fits if "*" in word and fits else [word]
-    return found
-
-
 def _below(store: DeskStore, directory: str) -> list[str]:
     inside = _path(directory).rstrip("/") + "/"
     found = sorted(path for path in store.objects("files") if path.startswith(inside))
@@ -120,7 +108,7 @@ def _fail(message: str) -> NoReturn:
 def _input(store: DeskStore, name: str, words: Sequence[str], piped: str | None) -> str:
     if not words and piped is None:
         raise ToolError(f"{name}: expected a file", "wrong_arguments")
-    return piped or "" if not words else "".join(_ended(_text(store, path)) for path in _files(store, words))
+    return piped or "" if not words else "".join(_ended(_text(store, path)) for path in words)
 
 
 def _ended(text: str) -> str:
@@ -136,8 +124,8 @@ def _ls(store: DeskStore, words: Sequence[str], _piped: str | None) -> str:
     names = list[str]()
     for word in given or ["/"]:
         inside = _path(word).rstrip("/") + "/"
-        if "*" in word or _path(word) in store.objects("files"):
-            names += _files(store, [word])
+        if _path(word) in store.objects("files"):
+            names.append(_path(word))
         else:
             names += [head + rest for head, rest in (
                 (path.removeprefix(inside).split("/")[0], "/" * ("/" in path.removeprefix(inside)))
@@ -183,7 +171,7 @@ def _grep(store: DeskStore, words: Sequence[str], piped: str | None) -> str:
     if not given or (len(given) == 1 and piped is None):
         raise ToolError("grep: expected a text and a file", "wrong_arguments")
     wanted, *paths = given
-    files = [path for word in paths for path in (_below(store, word) if "r" in letters else _files(store, [word]))]
+    files = [path for word in paths for path in (_below(store, word) if "r" in letters else [_path(word)])]
     found = [(path, [(place, line) for place, line in enumerate(text.splitlines(), 1)
                      if _said(wanted, line, "i" in letters) != ("v" in letters)])
              for path, text in ([(path, _text(store, path)) for path in files] if paths else [("", piped or "")])]
@@ -234,7 +222,7 @@ def _pairs(store: DeskStore, name: str, words: Sequence[str]) -> list[tuple[str,
     if len(words) < 2:
         raise ToolError(f"{name}: expected files and where they go", "wrong_arguments")
     *given, last = words
-    paths, target = _files(store, given), _path(last)
+    paths, target = [*map(_path, given)], _path(last)
     into = last.endswith("/") or any(path.startswith(f"{target}/") for path in store.objects("files"))
     if len(paths) > 1 and not into:
         raise ToolError(f"{name}: several files go into a directory, whose name ends with /", "wrong_arguments")
@@ -245,7 +233,7 @@ def _rm(store: DeskStore, words: Sequence[str], _piped: str | None) -> str:
     _, given = _options("rm", words, "f")
     if not given:
         raise ToolError("rm: expected a file", "wrong_arguments")
-    for path in _files(store, given):
+    for path in map(_path, given):
         file_tools.delete(store, DeleteFile(path=path))
     return ""
 

@@ -27,7 +27,7 @@ def shell(store: DeskStore, line: str) -> str:
 
 
 @pytest.mark.parametrize(("line", "printed"), [
-    ("ls /in", "a.txt\nb.txt\nlocked.txt\nold/\n"), ("ls in/*.tmp", "/in/*.tmp\n"),
+    ("ls /in", "a.txt\nb.txt\nlocked.txt\nold/\n"), ("ls in/*.txt", "/in/a.txt\n/in/b.txt\n/in/locked.txt\n"),
     ("find /in -name '*.tmp'", "/in/old/c.tmp\n"),
     ("cat /in/a.txt /in/b.txt | grep Due | sort", "Due: 1 May\nDue: 3 May\n"),
     ("grep -l Invoice /in/*.txt", "/in/a.txt\n"),
@@ -56,7 +56,15 @@ def test_files_are_moved_copied_removed_and_written(store: DeskStore) -> None:
     ("rm /in/locked.txt", "refused", "no permission"), ("mv /in/a.txt /in/b.txt", "refused", "already"),
     ("cat /etc/passwd", "refused", "there is no /etc/passwd"), ("curl x", "refused", "no such command"),
     ("ls; rm /in/a.txt", "wrong_arguments", "found ;"), ("cat < /in/a.txt", "wrong_arguments", "found <"),
-    ("cat 'x", "wrong_arguments", "cannot be read"), ("ls |", "wrong_arguments", "missing"),
+    ("cat 'x", "wrong_arguments", "' is not closed"), ('cat "x', "wrong_arguments", '" is not closed'),
+    ("cat x\\", "wrong_arguments", "cannot be read"), ("ls && rm /in/a.txt", "wrong_arguments", "found &&"),
+    ("ls /in\nrm /in/a.txt", "wrong_arguments", "found a new line"), ("(ls)", "wrong_arguments", r"found \("),
+    ("rm /in/a.txt 2>/x", "wrong_arguments", "found 2>"), ("ls # all", "wrong_arguments", "found #"),
+    ("echo $(ls) > /in/a.txt", "wrong_arguments", "no commands inside"), ("echo `ls`", "wrong_arguments", "found `"),
+    ('rm "$FILE"', "wrong_arguments", "no variables"), ("cat /in/{a,b}.txt", "wrong_arguments", "braces"),
+    ("echo a > ~/b", "wrong_arguments", "no home"), ("echo a > /in/*.txt", "wrong_arguments", "expected one file"),
+    ("rm ''", "refused", "there is no /"), ("ls in/*.tmp", "refused", r"no directory in/\*.tmp"),
+    ("ls |", "wrong_arguments", "missing"),
     ("wc -x", "wrong_arguments", "no option x"),
     ("mv /in/a.txt /in/b.txt /c", "wrong_arguments", "directory"), (f"cat /{'x' * 400}", "refused", "at most 300"),
     (f"echo {'x' * 1900} > /in", "refused", "is a directory")])
@@ -65,6 +73,25 @@ def test_a_wrong_line_is_an_error_of_the_tool(store: DeskStore, line: str, fault
         shell(store, line)
     assert refused.value.fault == fault
     assert "/in/a.txt" in store.objects("files")
+
+
+@pytest.mark.parametrize(("line", "printed"), [
+    ("echo '|' '>' /in/a.txt", "| > /in/a.txt\n"), ("echo a \\> /in/a.txt", "a > /in/a.txt\n"),
+    ("echo '$5 `x` {a,b} ~ # \\'", "$5 `x` {a,b} ~ # \\\n"), ('echo "a\\"b \\$c" it\\\'s', "a\"b $c it's\n"),
+    ("echo ''x'' \"\" y", "x  y\n"), ("echo 3 $ 5", "3 $ 5\n"), ("echo 'ü 漢' 🙂", "ü 漢 🙂\n"),
+    ("echo '*' /in/? /in/[ab].txt in/*/*", "* /in/? /in/a.txt /in/b.txt in/old/c.tmp\n"),
+    ("echo /in/'*'.txt \"/in/?.txt\"", "/in/*.txt /in/?.txt\n"),
+    ("grep '|' /in/a.txt", ""), ("find / -name \\*.tmp|wc -l", "1\n")])
+def test_what_is_quoted_stands_for_itself(store: DeskStore, line: str, printed: str) -> None:
+    before = store.state
+    assert shell(store, line) == printed
+    assert store.state == before
+
+
+def test_a_quoted_star_names_one_file(store: DeskStore) -> None:
+    shell(store, "echo 1 > '/in/*.txt'")
+    shell(store, "rm '/in/*.txt'")
+    assert sorted(store.objects("files")) == ["/in/a.txt", "/in/b.txt", "/in/locked.txt", "/in/old/c.tmp"]
 
 
 def test_texts_do_not_grow_without_end(store: DeskStore) -> None:
