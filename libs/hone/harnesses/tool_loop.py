@@ -6,7 +6,8 @@ A call can be written in two ways. `tagged`, the format of instruct models (Herm
     {"name": "query", "arguments": {"sql": "SELECT 1"}}
     </tool_call>
 
-`line`, for small models: `query: SELECT 1` on a line of its own, for tools with one argument.
+`line`, for small models: `query: SELECT 1` on a line of its own, for tools with one argument, and `look:` for those
+without any.
 
 Only what the model said counts. Calls in its reasoning are thoughts. Where the reasoning never ends it said nothing;
 the environment gets an action that it does not understand.
@@ -75,7 +76,8 @@ def _opening(params: ToolLoopParams, seat: Seat) -> list[Message]:
 def explained(params: ToolLoopParams, tools: Tools, other: str) -> str:
     """Return what explains the tools to the policy. `other` is what an answer without a call means."""
     if params.syntax == "line":
-        names = "\n".join(f"{name}: <{argument}>" for name, argument in _single(tools).items())
+        names = "\n".join(f"{name}: <{argument}>" if argument else f"{name}:"
+                          for name, argument in _single(tools).items())
         return f"You may call a tool by a line of this form:\n{names}\nAny other answer {other}."
     listed = "\n".join(json.dumps(tool) for tool in tools)
     return ("You may call tools. They are described by these JSON schemas:\n<tools>\n" + listed + "\n</tools>\n"
@@ -84,9 +86,9 @@ def explained(params: ToolLoopParams, tools: Tools, other: str) -> str:
 
 
 def _single(tools: Tools) -> dict[str, str]:
-    """Return the argument's name of each tool that has exactly one argument."""
+    """Return the argument's name of each tool that has at most one; "": it has none."""
     properties = {tool["function"]["name"]: list(tool["function"]["parameters"]["properties"]) for tool in tools}
-    return {name: arguments[0] for name, arguments in properties.items() if len(arguments) == 1}
+    return {name: "".join(arguments) for name, arguments in properties.items() if len(arguments) <= 1}
 
 
 def _lines(text: str, tools: Tools) -> list[ToolCall]:
@@ -99,6 +101,7 @@ def _lines(text: str, tools: Tools) -> list[ToolCall]:
 
 
 def _line(line: str, name: str, argument: str, tools: Tools) -> ToolCall:
-    if not argument and needs_arguments(name, tools):
+    known = _single(tools)[name]
+    if (argument and not known) or (not argument and needs_arguments(name, tools)):
         return not_understood(line)
-    return ToolCall(name, {_single(tools)[name]: argument})
+    return ToolCall(name, {known: argument} if known else {})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hone.environments.tools import tool_call
+from hone.environments.tools import ToolCall, tool_call
 from hone.harnesses import HARNESSES, tool_loop
 from hone.harnesses.contract import first_prompt
 from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
@@ -133,6 +133,14 @@ def test_a_tool_that_needs_no_argument_is_called_with_none() -> None:
         call = tool_call(action)
         assert call is not None
         assert call.tool == "look"
+
+
+def test_a_tool_without_arguments_has_a_line_of_its_name_alone() -> None:
+    look: dict[str, Any] = {"type": "function", "function": {"name": "look", "description": "", "parameters": {
+        "type": "object", "properties": {}, "required": []}}}
+    found = [tool_call(action) for action in tool_loop.actions(LINE, "look:\nlook: there", [look])]
+    assert found == [ToolCall("look", {}), ToolCall(None, {"text": "look: there"})]
+    assert "\nlook:\n" in first_prompt(ToolLoop(), LINE, [], [look])[0][0]["content"]
 
 
 @pytest.mark.parametrize("text", [
