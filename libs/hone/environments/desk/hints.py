@@ -19,7 +19,7 @@ from hone.environments.hashing import mixed_seed
 ROUNDS = 3
 """Drafts of one task, after which it is discarded."""
 _WORDS: Mapping[Family, str] = {
-    "reschedule": r"reschedul\w*|postpon\w*|appointments?|meetings?|time ?zones?|temporal",
+    "reschedule": r"reschedul\w*|postpon\w*|appointments?|meetings?|time[ -]?zones?|temporal",
     "invoices": r"invoices?|bills?|months?|fil(e|ing) (away|by)|noisy|noise",
     "merge": r"contacts?|address books?|duplicates? (people|persons?)|merg\w*|entit\w+|namesakes?|phone\w*",
     "answer": r"answer\w*|repl(y|ies)|prices?|quotes?|customers?|e-?mails?",
@@ -48,8 +48,8 @@ class Creation:
 
 def families(hint: str) -> list[Family]:
     """Return the families that a hint's words name, those with the most words first."""
-    counts = Counter[Family]({family: len(re.findall(rf"\b(?:{words})\b", hint.casefold()))
-                              for family, words in _WORDS.items()})
+    said = " ".join(hint.casefold().split())
+    counts = Counter[Family]({family: len(re.findall(rf"\b(?:{words})\b", said)) for family, words in _WORDS.items()})
     return [family for family, count in counts.most_common() if count]
 
 

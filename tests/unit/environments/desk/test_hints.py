@@ -21,6 +21,7 @@ class Strict:
 def test_words_choose_families() -> None:
     assert families("Postpone the meeting, in another time zone") == ["reschedule", "book"]
     assert families("add up RECEIPTS for the accountant")[0] == "expenses"
+    assert families("guests in other time-zones") == families("a time\n  zone") == ["reschedule"]
     assert families("bee keeping") == []
 
 
