@@ -21,12 +21,12 @@ from hone.graders.error_kinds import error_kind
 from hone.graders.right_answers import Ending, Finding
 from hone.graders.sample import Conversation, Reads, Sent, World
 from hone.graders.specs import Spec, spec
-from hone.judges.storable import storable
 from hone.process.line import WAIT_S, StillWaiting, Turn
 from hone.rpc.errors import InvalidField, OverBudget
 from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
 from hone.store.database import Row
+from hone.text.storable import storable
 from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
 from services.reward.queue import GradingQueue

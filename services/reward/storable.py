@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hone.graders.contract import Result
-from hone.judges.storable import storable
+from hone.text.storable import storable
 
 
 def storable_result(result: Result) -> Result:

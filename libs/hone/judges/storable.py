@@ -1,25 +1,12 @@
-"""Texts of judges as PostgreSQL and protocol buffers can hold them: without NUL and half a surrogate pair.
+"""Answers of judges as the database can hold them."""
 
-A judge and a verify server write JSON, and JSON can spell both.
-"""
-
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from hone.graders.questions import JudgeFailed, Reply
+from hone.text.storable import storable
 
 _MOST_TOKENS = 10**9
 """Of one question: a larger count is no count, and many of them would not fit a sum."""
-
-
-def storable(value: Any) -> Any:
-    """Return a JSON value whose texts have the replacement character where they had what cannot be stored."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-    if isinstance(value, Mapping):
-        return {storable(name): storable(inside) for name, inside in value.items()}
-    return [*map(storable, value)] if isinstance(value, list | tuple) else value
 
 
 def storable_reply(reply: Reply) -> Reply:

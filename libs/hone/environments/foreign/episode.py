@@ -5,12 +5,13 @@ is a chain over all that the world answered, so a world that answers otherwise h
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from hone.environments.contract import EpisodeLost, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.foreign.losses import LOSSES
 from hone.environments.hashing import digest
+from hone.text.storable import storable
 
 LONGEST = 100_000
 """Characters of an answer that are shown."""
@@ -67,7 +68,7 @@ class ForeignEpisode:
         self._world.close()
         self._world, self._actions = self._task.make(), []
         try:
-            self._heard = self._world.reset()
+            self._heard = _storable(self._world.reset())
         except BaseException:
             self._world.close()
             raise
@@ -78,7 +79,7 @@ class ForeignEpisode:
         if self._over():
             raise EpisodeOver("the world has ended the episode, or its turns are used up")
         with LOSSES.counted(digest([self._hash, action])):
-            self._heard = self._world.step(action)
+            self._heard = _storable(self._world.step(action))
         self._actions.append(action)
         self._hash = digest([self._hash, action, self._answer()])
         return Transition(self._seen(), self._over(), self._heard.valid)
@@ -127,4 +128,9 @@ class ForeignEpisode:
         scored = {} if self._heard.score is None else {"verified": self._heard.score}
         return Observation(
             self._heard.messages, {**self._task.item, **self._heard.facts, **scored}, dict(self._task.grader),
-            self._task.turns - len(self._actions), self._hash, self._world.tools)
+            self._task.turns - len(self._actions), self._hash, storable(self._world.tools))
+
+
+def _storable(heard: Heard) -> Heard:
+    """Return what a world answers with texts that every message can carry."""
+    return replace(heard, messages=storable(heard.messages), facts=storable(heard.facts))

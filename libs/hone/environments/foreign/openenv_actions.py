@@ -22,10 +22,10 @@ class Actions:
 
     def __init__(self, schema: Mapping[str, Any], params: OpenEnvParams) -> None:
         """Raises WrongParams where the parameters do not fit the schema."""
-        given = schema.get("properties")
+        given, required = schema.get("properties"), schema.get("required")
         known = given if isinstance(given, dict) else {}
         self._fields = {name: about for name, about in known.items() if name not in _OWN and isinstance(about, dict)}
-        self._required = [name for name in schema.get("required") or [] if name in self._fields]
+        self._required = [name for name in self._fields if isinstance(required, list) and name in required]
         self._schema, self._kind = schema, params.action
         self._text = params.field or self._only_text()
         if params.field and params.field not in self._fields:

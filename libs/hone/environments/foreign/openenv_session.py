@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
-import httpx
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.sync.client import ClientConnection, connect
 
 from hone.environments.contract import EpisodeFailed, EpisodeLost, Message, WrongParams
 from hone.environments.foreign.episode import LONGEST, Heard
 from hone.environments.foreign.openenv_actions import Actions, NotRead
 from hone.environments.foreign.openenv_params import OpenEnvParams
-from hone.environments.foreign.places import Place
+from hone.environments.foreign.openenv_schema import action_schema
+from hone.environments.foreign.places import Place, may_pass
 from hone.environments.foreign.scores import Rewards
+from hone.spec.strict_json import number
 
 _MOST_BYTES, _CONNECT_S, _LEAVE_S = 2**24, 10.0, 1.0
 _FULL = frozenset({"CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"})
@@ -43,7 +44,7 @@ class OpenEnvWorld:
     def reset(self) -> Heard:
         place, params = self._find(), self._params
         self._timeout_s = place.timeout_s
-        self._actions = Actions(_action_schema(params.world, place), params)
+        self._actions = Actions(action_schema(params.world, place), params)
         self._socket = _opened(self._held, params.world, place)
         try:
             answer = self._asked("reset", {**params.reset, "seed": self._seed})
@@ -51,8 +52,9 @@ class OpenEnvWorld:
             raise EpisodeLost(str(failed)) from failed
         if "code" in answer:
             raise WrongParams("params.reset", params.reset, f"what the server's reset takes ({_reason(answer)})")
-        if params.show and params.show not in answer.get("observation", {}):
-            raise WrongParams("params.show", params.show, f"a field of {list(answer.get('observation', {}))}")
+        observation = answer.get("observation")
+        if params.show and isinstance(observation, dict) and params.show not in observation:
+            raise WrongParams("params.show", params.show, f"a field of {list(observation)}")
         opening: list[Message] = [{"role": "system", "content": params.instruction}] if params.instruction else []
         return self._heard(answer, opening, "user")
 
@@ -96,10 +98,11 @@ class OpenEnvWorld:
 
     def _heard(self, answer: Mapping[str, Any], before: list[Message], role: str) -> Heard:
         done, reward = answer.get("done", False), answer.get("reward")
-        known = reward is None or isinstance(reward, bool | int | float)
+        given = float(reward) if isinstance(reward, bool) else number(reward)
+        known = reward is None or given is not None
         if not isinstance(done, bool) or not known or not isinstance(answer.get("observation"), dict):
             raise EpisodeFailed(f"the server answered {str(answer)[:200]}, expected observation, reward and done")
-        self._rewards.add(None if reward is None else float(reward))
+        self._rewards.add(given)
         text = _shown(answer["observation"], self._params.show)
         return Heard([*before, {"role": role, "content": text[:LONGEST] + "\n"}], done, score=self._rewards.score(done))
 
@@ -119,30 +122,18 @@ def _opened(held: ExitStack, world: str, place: Place) -> ClientConnection:
             address, open_timeout=_CONNECT_S, close_timeout=_LEAVE_S, max_size=_MOST_BYTES, proxy=None,
             additional_headers=headers))
     except (InvalidHandshake, InvalidURI, ssl.SSLError) as error:
+        if _is_away(error):
+            raise EpisodeLost(f"the OpenEnv server {world} has no session now: {error}") from error
         raise WrongParams("params.world", world, f"an OpenEnv server with sessions at /ws ({error})") from error
     except OSError as error:
         raise EpisodeLost(f"the OpenEnv server {world} cannot be reached: {type(error).__name__}") from error
 
 
-def _action_schema(world: str, place: Place) -> Mapping[str, Any]:
-    """Return the JSON schema of the server's actions. Raises WrongParams and EpisodeLost."""
-    headers = {"Authorization": place.authorization} if place.authorization else {}
-    expected = "an OpenEnv server, which has its schemas at /schema"
-    try:
-        answer = httpx.get(place.url.rstrip("/") + "/schema", headers=headers, timeout=_CONNECT_S, trust_env=False)
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.RemoteProtocolError) as error:
-        raise WrongParams("params.world", world, f"{expected} ({error})") from error
-    except httpx.HTTPError as error:
-        raise EpisodeLost(f"the OpenEnv server {world} cannot be reached: {type(error).__name__}") from error
-    if answer.status_code >= 500:
-        raise EpisodeLost(f"the OpenEnv server {world} answered with status {answer.status_code}")
-    try:
-        read = answer.json()
-    except ValueError:
-        read = None
-    if answer.status_code != 200 or not isinstance(read, dict) or not isinstance(read.get("action"), dict):
-        raise WrongParams("params.world", world, f"{expected} (found status {answer.status_code})")
-    return dict(read["action"])
+def _is_away(error: Exception) -> bool:
+    """Return whether a connection failed as that of a server that starts or ends does, or one with no room."""
+    if isinstance(error, InvalidStatus):
+        return may_pass(error.response.status_code)
+    return isinstance(error.__cause__, EOFError)  # it was closed before an answer
 
 
 def _data(read: Any) -> dict[str, Any]:
@@ -152,7 +143,7 @@ def _data(read: Any) -> dict[str, Any]:
         raise EpisodeFailed(f"the server answered {str(read)[:200]}, expected an observation or an error")
     if read["type"] == "observation":
         return {name: data[name] for name in ("observation", "reward", "done") if name in data}
-    if data.get("code") in _FULL:
+    if str(data.get("code")) in _FULL:
         raise EpisodeLost(f"the server has no session: {_reason(data)}")
     return {"code": "UNKNOWN", **data}
 
@@ -172,5 +163,7 @@ def _reason(data: Mapping[str, Any]) -> str:
     """Return what a server's error says, with the first wrong field where it names one."""
     errors = data.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
-    detail = f": {'.'.join(map(str, first.get('loc', ())))}: {first.get('msg', '')}" if first else ""
+    at = first.get("loc")
+    place = ".".join(map(str, at)) if isinstance(at, list) else "errors[0]"
+    detail = f": {place}: {first.get('msg', '')}" if first else ""
     return f"{data.get('message', 'no reason')}{detail}"[:500]

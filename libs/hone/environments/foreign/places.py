@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
 
@@ -41,6 +42,11 @@ class Place(Strict):
         if not ways[self.protocol] or (self.url and not self.url.startswith(("http://", "https://"))):
             raise ValueError(f"expected {_NEEDS[self.protocol]}, and a url with http:// or https://")
         return self
+
+
+def may_pass(status: int) -> bool:
+    """Return whether a status of HTTP may be another one soon: a server that starts, ends, or has too much to do."""
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 class Atlas(Protocol):

@@ -1,9 +1,12 @@
 """The protocol of OpenEnv's sessions, against a server that answers what a test says."""
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +17,7 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from hone.environments import tasks
 from hone.environments.contract import EpisodeFailed, EpisodeLost, WrongParams
+from hone.environments.foreign import openenv_schema
 from hone.environments.foreign.places import LOOKUP, Kind, Place
 
 Answers = Callable[[dict[str, Any]], Any]
@@ -38,6 +42,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.answers: Answers = echo
+        self.statuses = dict[str, int]()  # by the path that is refused with them
         self.schema, self.authorizations, self.place_of = json.dumps(SCHEMA), list[str](), Place(
             protocol="openenv", url="http://127.0.0.1:9", authorization="Bearer key", timeout_s=0.5)
 
@@ -47,6 +52,8 @@ class Fake:
 
     def respond(self, _: ServerConnection, request: Request) -> Response | None:
         self.authorizations.append(request.headers.get("Authorization", ""))
+        if status := self.statuses.get(request.path):
+            return Response(status, "none", Headers({"Connection": "close", "Content-Length": "0"}))
         if request.path != "/schema":
             return None
         return Response(HTTPStatus.OK, "OK", Headers({"Connection": "close"}), self.schema.encode())
@@ -98,6 +105,8 @@ def test_texts_are_actions_and_rewards_are_summed(fake: Fake) -> None:
     ("no JSON", EpisodeFailed, "no JSON"), ({"type": "state"}, EpisodeFailed, "expected an observation or an error"),
     (seen("a text"), EpisodeFailed, "expected observation, reward and done"), (None, EpisodeLost, "has gone"),
     ({"type": "error", "data": {"message": "own defect", "code": "EXECUTION_ERROR"}}, EpisodeFailed, "own defect"),
+    ({"type": "error", "data": {"message": "own defect", "code": []}}, EpisodeFailed, "own defect"),
+    (seen({}, 10**400, done=True), EpisodeFailed, "found inf"),
     (seen({}, 2.0, done=True), EpisodeFailed, "found 2.0")])
 def test_a_wrong_answer_gives_no_score(fake: Fake, answer: Any, kind: type[Exception], words: str) -> None:
     one = played()
@@ -114,6 +123,65 @@ def test_a_session_that_does_not_begin_may_begin_later(fake: Fake, answer: Any, 
     fake.answers = lambda _: answer
     with pytest.raises(EpisodeLost, match=words):
         played().reset()
+
+
+def test_texts_that_no_message_carries_and_errors_of_an_odd_form_are_read_nevertheless(fake: Fake) -> None:
+    one = played()
+    one.reset()
+    fake.answers = lambda _: seen({"text": "a\0b\ud800"})
+    assert one.step("a").observation.messages == [{"role": "user", "content": "a\ufffdb?\n"}]
+    fake.answers = lambda _: {"type": "error", "data": {
+        "message": "no", "code": "VALIDATION_ERROR", "errors": [{"loc": 5, "msg": "odd"}]}}
+    assert one.step("a").observation.messages == [{"role": "user", "content": "error: no: errors[0]: odd\n"}]
+    one.close()
+
+
+def test_an_observation_that_is_no_object_has_no_field_to_show(fake: Fake) -> None:
+    fake.answers = lambda _: seen(None)
+    with pytest.raises(EpisodeFailed, match="expected observation, reward and done"):
+        played(show="text").reset()
+
+
+@pytest.mark.parametrize(("status", "kind"), [(503, EpisodeLost), (429, EpisodeLost), (404, WrongParams)])
+def test_a_server_that_starts_or_is_full_may_answer_later(
+    fake: Fake, status: int, kind: type[Exception],
+) -> None:
+    for path in ("/ws", "/schema"):
+        fake.statuses = {path: status}
+        with pytest.raises(kind, match=str(status)):
+            played().reset()
+
+
+def test_a_schema_without_end_is_not_waited_for(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openenv_schema, "_MOST_BYTES", 10)
+    with pytest.raises(WrongParams, match="of at most 10 bytes"):
+        played().reset()
+    monkeypatch.setattr(openenv_schema, "_LONGEST_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        fake.place_of = fake.place_of.model_copy(update={"url": f"http://127.0.0.1:{server.getsockname()[1]}"})
+        trickle = pool.submit(_trickled, server)
+        with pytest.raises(EpisodeLost, match=r"had not sent its schema after 0\.3 s"):
+            played().reset()
+        trickle.result(20)
+
+
+def _trickled(server: socket.socket) -> None:
+    """Answer one request a byte at a time, until the caller leaves."""
+    client, _ = server.accept()
+    with client, suppress(OSError):
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            client.sendall(b" ")
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize("required", [5, [{}], ["absent"]])
+def test_required_fields_that_are_none_are_no_fields(fake: Fake, required: Any) -> None:
+    fake.schema = json.dumps({"action": {"properties": {"x": {}}, "required": required}})
+    one = played(action="tool")
+    tool = (one.reset().tools or [])[0]
+    assert tool["function"]["parameters"]["required"] == []
+    one.close()
 
 
 @pytest.mark.parametrize("schema", ["no JSON", "[]", '{"action": 1}'])
