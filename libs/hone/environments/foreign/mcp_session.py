@@ -8,20 +8,21 @@ import json
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from hone.environments.contract import EpisodeFailed, EpisodeLost, Message, WrongParams
 from hone.environments.foreign.episode import LONGEST, Heard
-from hone.environments.foreign.places import Place
+from hone.environments.foreign.places import Place, may_pass
 from hone.environments.tools import ToolCall, tool_call
 
 _CONNECT_S, _LEAVE_S = 20.0, 5.0
 _MOST_PAGES = 50
 _CLOSED, _LATE = -32000, -32001  # codes of mcp_types.jsonrpc: the connection is closed; no answer in time
-_GONE = (_CLOSED, -32600, -32603)  # also a session that a new server does not know, and a proxy before none
+_NO_SESSION, _INTERNAL = -32600, -32603  # the first: also a session that a new server does not know
+_BY_STATUS = "Server returned an error response"  # what the package says where HTTP has no error of the protocol
 _STARTING = Lock()
 Result = TypeVar("Result")
 
@@ -44,6 +45,8 @@ class McpWorld:
             raise WrongParams("environment", "mcp", "a simulation service with the package mcp from 2 on")
         self._session = _Session(self._name, place)
         offered = self._session.opened()
+        if not offered:
+            raise WrongParams("params.world", self._name, "an MCP server that offers tools")
         lacking = [name for name in self._wanted if name not in offered]
         if lacking:
             raise WrongParams("params.tools", lacking, f"tools of the server: {', '.join(offered)}")
@@ -70,7 +73,7 @@ class _Session:
     """A connection that one task of the loop opens and closes, as the package wants it."""
 
     def __init__(self, name: str, place: Place) -> None:
-        self._name, self._place, self._client = name, place, Future[Any]()
+        self._name, self._place, self._client, self._statuses = name, place, Future[Any](), list[int]()
         self._leaving = _waited(_event(), _LEAVE_S)
         self._task = asyncio.run_coroutine_threadsafe(self._connected(), _loop())
 
@@ -84,6 +87,8 @@ class _Session:
             raise EpisodeLost(f"the MCP server {self._name} did not begin a session in time") from error
         except Exception as error:
             self.close()
+            if self._statuses and may_pass(self._statuses[-1]):
+                raise EpisodeLost(f"the MCP server {self._name} answered with status {self._statuses[-1]}") from error
             raise _no_session(self._name, self._place, error) from error
 
     def called(self, call: ToolCall) -> Heard:
@@ -100,10 +105,12 @@ class _Session:
         except import_module("mcp").MCPError as error:
             if error.code == _LATE:
                 raise EpisodeFailed(late) from error
-            if error.code in _GONE:
+            if _has_gone(error):
                 raise EpisodeLost(f"the MCP server {self._name} has gone: {error}") from error
             return _said(f"error: {error}", valid=False)
         except Exception as error:
+            if isinstance(error, RuntimeError) and not self._task.done():  # the answer is not what its own schema says
+                return _said(f"error: {error}", valid=False)
             raise EpisodeLost(f"the MCP server {self._name} has gone: {type(error).__name__}") from error
         text = _text(result)
         return _said(f"error: {text}" if result.is_error else text, valid=not result.is_error)
@@ -117,7 +124,7 @@ class _Session:
     async def _connected(self) -> None:
         """Hold the connection until it is left."""
         try:
-            async with _client(self._place) as client:
+            async with _client(self._place, self._statuses) as client:
                 self._client.set_result(client)
                 await self._leaving.wait()
         except BaseException as error:
@@ -126,8 +133,8 @@ class _Session:
             self._client.set_exception(error if isinstance(error, Exception) else EpisodeLost("it was left"))
 
 
-def _client(place: Place) -> Any:
-    """Return the package's client of a server, not yet connected."""
+def _client(place: Place, statuses: list[int]) -> Any:
+    """Return the package's client of a server, not yet connected. It adds the statuses of HTTP that it meets."""
     package = import_module("mcp")
     if place.command:
         program = package.StdioServerParameters(
@@ -136,10 +143,16 @@ def _client(place: Place) -> Any:
     else:
         headers = {"Authorization": place.authorization} if place.authorization else {}
         package2 = import_module("httpx2")
-        http = package2.AsyncClient(headers=headers, trust_env=False, verify=_trusted(),
+        http = package2.AsyncClient(headers=headers, trust_env=False, verify=_trusted(), event_hooks={
+            "response": [partial(_note, statuses)]},
                                     timeout=package2.Timeout(place.timeout_s, read=None))  # it may be silent
         transport = import_module("mcp.client.streamable_http").streamable_http_client(place.url, http_client=http)
     return package.Client(transport, read_timeout_seconds=place.timeout_s, cache=None)
+
+
+def _has_gone(error: Any) -> bool:
+    """Return whether an error of the protocol says that there is no such session, and not that a tool failed."""
+    return error.code in (_CLOSED, _NO_SESSION) or (error.code == _INTERNAL and str(error) == _BY_STATUS)
 
 
 async def _listed(client: Any) -> dict[str, dict[str, Any]]:
@@ -186,6 +199,10 @@ def _text(result: Any) -> str:
 
 def _said(text: str, valid: bool) -> Heard:
     return Heard([{"role": "tool", "content": text[:LONGEST] + "\n"}], valid=valid)
+
+
+async def _note(statuses: list[int], answer: Any) -> None:
+    statuses[:] = [answer.status_code]
 
 
 async def _event() -> asyncio.Event:
