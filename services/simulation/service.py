@@ -203,7 +203,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             return await thread.run_all(_owner(context), taking_turns)
         OWNER.set(_owner(context).tenant)
         waited, taken = await asyncio.gather(
-            self._waiting.run_all(waiting), thread.run_all(_owner(context), taking_turns))
+            self._waiting.run_all(_owner(context).tenant, waiting), thread.run_all(_owner(context), taking_turns))
         results = iter(waited), iter(taken)
         return [next(results[0 if waits else 1]) for waits in away]
 

@@ -1,5 +1,6 @@
 """Episodes whose world is in another process wait beside each other, are closed, and say when their world is lost."""
 
+import asyncio
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -128,4 +129,26 @@ def test_what_begins_after_its_call_failed_is_closed() -> None:
 
 async def test_an_error_of_one_that_waits_reaches_its_caller() -> None:
     with pytest.raises(ZeroDivisionError):
-        await Waiting(2).run_all([lambda: 1, lambda: 1 // 0])
+        await Waiting(2).run_all("", [lambda: 1, lambda: 1 // 0])
+
+
+async def test_what_hangs_for_one_tenant_leaves_others_threads_and_the_next_turn() -> None:
+    waiting, hanging = Waiting(3, 2), threading.Event()
+    crowd = asyncio.create_task(waiting.run_all("crowd", [lambda: hanging.wait(20)] * 3))
+    await asyncio.sleep(0)
+    assert await asyncio.wait_for(waiting.run_all("other", [lambda: 1, lambda: 2]), 10) == [1, 2]
+    hanging.set()
+    assert await asyncio.wait_for(crowd, 10) == [True, True, True]
+
+
+async def test_tenants_take_turns_and_a_cancelled_part_that_waits_is_not_run() -> None:
+    waiting, hanging, order = Waiting(1, 1), threading.Event(), list[str]()
+    first = asyncio.create_task(waiting.run_all("a", [lambda: hanging.wait(20), *[lambda: order.append("a")] * 2]))
+    left = asyncio.create_task(waiting.run_all("c", [lambda: order.append("c")]))
+    second = asyncio.create_task(waiting.run_all("b", [lambda: order.append("b")]))
+    await asyncio.sleep(0)
+    left.cancel()
+    await asyncio.sleep(0)
+    hanging.set()
+    await asyncio.wait_for(asyncio.gather(first, second), 10)
+    assert order == ["a", "b", "a"]
