@@ -4,7 +4,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,16 +24,28 @@ def collected(directory: Path, code: Path | None = None) -> dict[str, bytes]:
 
     A domain whose code never names itself has the name of its directory. Raises WrongPackage.
     """
-    sources = {path.relative_to(code or directory): path.read_bytes()
-               for path in sorted((code or directory).rglob("*.py"))}
+    sources = _contents(code or directory, {".py"})
     named = {name.decode() for source in sources.values() for name in _IMPORTS.findall(source)}
     if len(named) > 1:
         raise WrongPackage("code", sorted(named), "imports of one domain below tau2.domains")
     name = named.pop() if named else re.sub(r"\W", "_", directory.resolve().name)
-    data = {path.relative_to(directory): path.read_bytes() for path in sorted(directory.rglob("*"))
-            if path.is_file() and path.suffix in _READ and not _UNUSED.fullmatch(path.name)}
+    data = {path: content for path, content in _contents(directory, _READ).items()
+            if not _UNUSED.fullmatch(path.name)}
     return {**{f"{DATA}/{name}/{path.as_posix()}": content for path, content in data.items()},
             **{f"{CODE}/{name}/{path.as_posix()}": content for path, content in sources.items()}}
+
+
+def _contents(directory: Path, endings: Collection[str]) -> dict[Path, bytes]:
+    """Return the files with such endings by their paths in a directory. Raises WrongPackage."""
+    found = dict[Path, bytes]()
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in endings and not path.is_dir():
+            try:
+                path.name.encode()
+                found[path.relative_to(directory)] = path.read_bytes()
+            except (OSError, UnicodeEncodeError) as error:
+                raise WrongPackage("files", ascii(path.name)[1:-1], f"a file that can be read ({error})") from error
+    return found
 
 
 def packed(files: Mapping[str, bytes], findings: Findings | None = None) -> bytes:

@@ -20,9 +20,11 @@ from hone.environments.packages.package import WrongPackage
 from hone.environments.tau2.task import DomainTask
 from hone.spec import strict_json
 from hone.spec.findings import expectation
+from hone.spec.problems import unstorable
 
 DATA, CODE = "data/tau2/domains", "src/tau2/domains"
 TASKS, SPLITS = "tasks.json", "split_tasks.json"
+_DATABASES = ("db.json", "user_db.json")
 MOST_BYTES, MOST_FILES, _MOST_CODE = 64 * 2**20, 240, 2**20
 _LONGEST_PATH = 150
 _ENDINGS = (".json", ".toml", ".yaml", ".yml", ".md", ".txt", ".py")
@@ -96,6 +98,8 @@ def read(files: Mapping[str, bytes]) -> ServiceDomain:
         raise WrongPackage("files", sorted(files)[:20], f"also {at}")
     if not {f"{CODE}/{name}/tools.py", f"{CODE}/{name}/environment.py"} & set(files):
         raise WrongPackage("files", sorted(files)[:20], f"also {CODE}/{name}/tools.py, or environment.py beside it")
+    for path in [path for path in files if PurePosixPath(path).name in _DATABASES and path.startswith(DATA)]:
+        _json(files[path], PurePosixPath(path).name)
     tasks = _tasks(files[at])
     splits = _splits(files.get(f"{DATA}/{name}/{SPLITS}"), {task.id for task in tasks})
     return ServiceDomain(name, dict(files), tasks, splits)
@@ -129,16 +133,19 @@ def _check_code(path: str, data: bytes) -> None:
     try:
         ast.parse(data, path)
     except SyntaxError as error:
-        raise WrongPackage(f"{path}:{error.lineno}", error.msg, "code in Python") from error
+        at = f"{path}:{error.lineno}" if error.lineno else path
+        raise WrongPackage(at, error.msg, "code in Python") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise WrongPackage(path, str(error), "code in Python") from error
 
 
 def _tasks(data: bytes) -> tuple[DomainTask, ...]:
     given = _json(data, TASKS)
+    for wrong in unstorable(given, TASKS)[:1]:
+        raise WrongPackage(wrong.field, wrong.found, wrong.expected)
     listed = given.get("tasks") if isinstance(given, dict) else given
     if not isinstance(listed, list) or not listed:
-        raise WrongPackage(TASKS, str(given)[:100], "a list of tasks")
+        raise WrongPackage(TASKS, str(given)[:100], "a list of at least one task")
     tasks = tuple(_task(one, place) for place, one in enumerate(listed))
     ids = [task.id for task in tasks]
     if len(set(ids)) < len(ids):
@@ -156,6 +163,8 @@ def _task(given: Any, place: int) -> DomainTask:
         who = known if isinstance(known, str) else str(place)
         path = [str(part) for part in first["loc"] if part not in ("Instructions", "str")]  # the sides of a choice
         found = None if first["type"] == "missing" else first["input"]
+        if first["type"] == "misspelt":
+            path, found = [*path, first["ctx"]["key"]], first["input"][first["ctx"]["key"]]
         raise WrongPackage(".".join([TASKS, who, *path]), found, expectation(first)) from error
 
 
@@ -173,6 +182,7 @@ def _splits(data: bytes | None, known: set[str]) -> dict[str, list[str]]:
 
 def _json(data: bytes, at: str) -> Any:
     try:
-        return strict_json.read(data)
+        read = strict_json.read(data)
     except ValueError as error:
         raise WrongPackage(at, data[:100], f"JSON ({error})") from error
+    return read

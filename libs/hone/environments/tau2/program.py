@@ -1,5 +1,6 @@
 """Programs that run a domain's code in the sandbox: what it offers, what gold actions do, and calls of an episode."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from hone.environments.tau2.inside import modules, toolkit
 from hone.environments.tau2.inside import play as inside_play
 from hone.environments.tau2.task import DomainTask
 from hone.sandbox.program import MEBI, Ended, Limits, Program, Ran
+from hone.spec.problems import unstorable
+from hone.text.storable import storable
 
 Call = tuple[str, str, Mapping[str, Any]]
 """Who calls (assistant or user), which tool, and its arguments."""
@@ -28,6 +31,7 @@ from {_INSIDE}.play import run
 """
 LIMITS = Limits(wall_s=60.0, call_s=20.0, cpu_s=60.0, memory_bytes=1024 * MEBI, output_bytes=16 * MEBI)
 PROOF_LIMITS = replace(LIMITS, wall_s=300.0, cpu_s=300.0)
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Exit)(?:: |$)", re.MULTILINE)
 _PROVEN_AT_ONCE, _PROGRAMS, _LONGEST = 16, 4, 500
 
 
@@ -51,6 +55,8 @@ def examined(runner: Runner, domain: ServiceDomain) -> Findings:
     """Return what a domain's code offers, and the proof of each task. Raises WrongPackage and ToolsLost."""
     ran = _ran(runner, domain, [["examine", {"domain": domain.name}]])
     offered = _value(ran, 0, f"{CODE}/{domain.name}")
+    for wrong in unstorable(offered)[:1]:
+        raise WrongPackage(wrong.field, wrong.found, wrong.expected)
     found = Findings(offered["policy"], offered["tools"], offered["user_tools"], offered["tables"])
     return Findings(found.policy, found.tools, found.user_tools, found.tables, dict(_proofs(runner, domain)))
 
@@ -79,17 +85,18 @@ def _proven(runner: Runner, domain: ServiceDomain, tasks: Sequence[DomainTask]) 
     while len(found) < len(tasks):
         left = tasks[len(found):]
         ran = _ran(runner, domain, [["prove", _asked_proof(domain, task)] for task in left], PROOF_LIMITS)
-        found += [_proof(ran, place) for place in range(min(len(left), len(ran.outcomes) + 1))]
+        found += [_proof(ran, place, left[place]) for place in range(min(len(left), len(ran.outcomes) + 1))]
     return found
 
 
-def _proof(ran: Ran, place: int) -> Proof:
+def _proof(ran: Ran, place: int, task: DomainTask) -> Proof:
     try:
-        given = _value(ran, place, "")
+        given = storable(_value(ran, place, ""))
     except WrongPackage as wrong:
-        return Proof([None, None], [None, None], [], [str(wrong).removeprefix(": ")[:_LONGEST]])
+        return Proof([None, None], [None, None], [], [storable(str(wrong)).removeprefix(": ")[:_LONGEST]])
+    remarks = [*task.remarks, *given["remarks"]]
     return Proof(given["start"], given["gold"], given["assertions"],
-                 *([one[:_LONGEST] for one in given[name]] for name in ("problems", "remarks")))
+                 *([one[:_LONGEST] for one in said] for said in (given["problems"], remarks)))
 
 
 def _asked_proof(domain: ServiceDomain, task: DomainTask) -> dict[str, Any]:
@@ -122,9 +129,12 @@ def _value(ran: Ran, place: int, at: str) -> Any:
 
 
 def _reason(ran: Ran, place: int = 0) -> str:
-    """Return why a call has no value: the last line of what it raised, or how its program ended."""
+    """Return why a call has no value: what it raised, or how its program ended."""
     if place < len(ran.outcomes):
-        return ran.outcomes[place].error.strip().rpartition("\n")[2]
+        error = ran.outcomes[place].error.strip()
+        raised = [*_RAISED.finditer(error)]
+        said = error[raised[-1].start():] if raised else error.rpartition("\n")[2]
+        return " ".join(said.partition("For further information")[0].split())  # pydantic's has several lines
     said = ran.detail.strip().rpartition("\n")[2]
     return f"{ran.status}: {said}" if said else str(ran.status)
 

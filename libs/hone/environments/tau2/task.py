@@ -1,8 +1,10 @@
 """A task in tau2-bench's format: its user, its first state, and what its reward rests on. Other keys are not read."""
 
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 Requestor = Literal["assistant", "user"]
 Basis = Literal["DB", "ENV_ASSERTION", "NL_ASSERTION", "ACTION", "COMMUNICATE"]
@@ -10,10 +12,25 @@ Basis = Literal["DB", "ENV_ASSERTION", "NL_ASSERTION", "ACTION", "COMMUNICATE"]
 DEFAULT_BASIS: tuple[Basis, ...] = ("DB", "COMMUNICATE")
 
 
+_LIKE = 0.8
+"""How like a field's name (difflib's ratio) another key is where it counts as misspelt: ours."""
+
+
 class Part(BaseModel):
-    """Base of a task's parts."""
+    """Base of a task's parts. Keys that are not read are left, but for one that is nearly a field that lacks."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_not_misspelt(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            absent = [name for name in cls.model_fields if name not in given]
+            for key in given.keys() - cls.model_fields:
+                if meant := get_close_matches(str(key)[:100], absent, n=1, cutoff=_LIKE):
+                    raise PydanticCustomError("misspelt", "the field {meant}, which is lacking", {
+                        "key": str(key)[:100], "meant": meant[0]})
+        return given
 
 
 class Instructions(Part):
@@ -137,6 +154,18 @@ class DomainTask(Part):
     def criteria(self) -> Criteria:
         """What is graded; a task without criteria has an empty basis, whose product is 1."""
         return self.evaluation_criteria or Criteria(reward_basis=())
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is odd in its criteria, and yet as tau2-bench reads them."""
+        given = self.criteria
+        graded = {"ENV_ASSERTION": given.env_assertions, "NL_ASSERTION": given.nl_assertions,
+                  "ACTION": given.actions, "COMMUNICATE": given.communicate_info}
+        nothing = all(one != "DB" and not graded[one] for one in given.reward_basis)
+        return [*(["evaluation_criteria: nothing is graded, and so every episode scores 1"] if nothing else []), *(
+            f"evaluation_criteria.actions.{place}.compare_args: {name} is no argument of the gold call"
+            for place, one in enumerate(given.actions or []) for name in one.compare_args or []
+            if name not in one.arguments)]
 
     @property
     def needs_judge(self) -> bool:

@@ -1,6 +1,7 @@
 """Domains in tau2-bench's format are read from directories, refused by the wrong field, and proven task by task."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,13 @@ def without(name: str) -> dict[str, bytes]:
     (changed("tasks.json", '"env_type": "user"', '"env_type": "kitchen"'),
      "tasks.json.descale.initial_state.initialization_actions.0.env_type: found 'kitchen'"),
     (changed("tasks.json", '"id": "refused"', '"id": "renew"'), "tasks.json.id: found 'renew', expected an id of its"),
+    (changed("tasks.json", '"evaluation_criteria"', '"evaluation_criterion"'),
+     "tasks.json.renew.evaluation_criterion: found"),
+    (changed("tasks.json", '"known_info"', '"know_info"'), "expected the field known_info, which is lacking"),
+    (changed("tasks.json", '"id": "renew"', '"id": "a\\u0000"'),
+     "tasks.json[0].id: found '\"a\\\\u0000\"', expected text"),
+    ({**files(), f"{DATA}/db.json": b'{"price": 1, "price": 2}'}, "expected JSON (found the key 'price' twice"),
+    ({**files(), f"{CODE}/tools.py": b"# -*- coding: klingon -*-"}, f"{CODE}/tools.py: found 'unknown encoding"),
     (changed("split_tasks.json", '"continued"', '"gone"'), "split_tasks.json.test: found 'gone', expected ids of"),
     (changed("tools.py", "def renew(", "def renew[("), "src/tau2/domains/kiosk/tools.py:"),
     ({**files(), f"{DATA}/tasks.json": b"{"}, "tasks.json: found "),
@@ -70,6 +78,15 @@ def test_what_the_code_offers_is_found_by_running_it() -> None:
     assert [tool["function"]["name"] for tool in found.user_tools or []] == ["read_display", "run_descaling"]
     assert found.policy.startswith("# Coffee machines")
     assert found.tables == ["machines", "price"]
+
+
+def test_a_directory_is_read_but_for_folders_and_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("x = 1")
+    (tmp_path / "folder.py").mkdir()
+    assert list(archive.collected(tmp_path)) == [f"src/tau2/domains/{tmp_path.name}/tools.py"]
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(WrongPackage, match=r"gone\.py.*a file that can be read"):
+        archive.collected(tmp_path)
 
 
 def test_tasks_whose_gold_actions_fail_are_named_and_those_that_only_read_are_remarked() -> None:
@@ -121,10 +138,35 @@ def test_a_domain_of_tools_and_files_alone_is_run_and_one_that_never_repeats_is_
     (flat(SOURCE, CLOCK, **{"db.json": b'{"at": "noon"}'}), "db.json.at: found 'noon', expected a valid integer"),
     (flat(SOURCE, CLOCK, **{"db.json": b'{"at": 0, "on": 1}'}), "db.json.on: found '1', expected Extra inputs"),
     (flat("import nothing_of_that_name", CLOCK), "src/tau2/domains/kiosk: found \"ModuleNotFoundError"),
-    (flat("x = 1", CLOCK), "tools.py: found 'no class of tools', expected a class of ToolKitBase")])
+    (flat("x = 1", CLOCK), "tools.py: found 'no class of tools', expected a class of ToolKitBase"),
+    (flat(f"{SOURCE}    @is_tool()\n    def odd(self, x: object()): ...\n", CLOCK),
+     "tools.py.odd: found 'PydanticSchema"),
+    (flat(f"{SOURCE}    @is_tool\n    def odd(self): ...\n", CLOCK), "odd: found '@is_tool', expected @is_tool("),
+    (flat(SOURCE, CLOCK, **{"policy.md": b"a\0b"}), "policy: found '\"a\\\\u0000b\"', expected text without NUL")])
 def test_a_database_that_does_not_fit_and_code_that_does_not_run_are_refused(
     given: ServiceDomain, message: str,
 ) -> None:
     with pytest.raises(WrongPackage) as wrong:
         program.examined(ProcessRunner(), given)
     assert message in str(wrong.value)
+
+
+def test_what_a_task_cannot_begin_with_is_named_and_what_grades_nothing_is_remarked() -> None:
+    def task(name: str, **state: Any) -> dict[str, Any]:
+        return {"id": name, "user_scenario": {"instructions": "Hello."}, "initial_state": state,
+                "evaluation_criteria": {"reward_basis": ["ACTION"]}}
+
+    call = {"role": "assistant", "tool_calls": [{"name": "stamp", "arguments": {}, "id": "1"}]}
+    named = {**CLOCK[0], "id": "named", "evaluation_criteria": {"reward_basis": ["ACTION"], "actions": [
+        {"name": "stamp", "arguments": {}, "compare_args": ["at"]}]}}
+    found = program.examined(ProcessRunner(), flat(SOURCE, [
+        task("data", initialization_data={"agent_data": {"at": "noon"}}), named,
+        task("user", initialization_data={"user_data": {}}), task("history", message_history=[call])]))
+    said = {name: (*proof.problems, *proof.remarks)[0] for name, proof in found.proofs.items()}
+    assert said.pop("data").startswith("initial_state.initialization_data.agent_data: found \"ValidationError: 1 valid")
+    assert "the domain has no tools of the user" in said.pop("user")
+    assert said == {
+        "history": "initial_state.message_history.0: found 'a call', expected its answer behind it",
+        "named": "evaluation_criteria.actions.0.compare_args: at is no argument of the gold call"}
+    free = program.examined(ProcessRunner(), flat(SOURCE, [task("free")])).proofs["free"]
+    assert free.remarks == ["evaluation_criteria: nothing is graded, and so every episode scores 1"]

@@ -106,9 +106,10 @@ def _made(domain: str, module: str, stem: str) -> Any:
         raise Fault(f"{module}.py", "no class of tools", "a class of ToolKitBase")
     path = next((path for ending in _ENDINGS if (path := _folder(domain) / f"{stem}{ending}").exists()), None)
     model = typing.get_type_hints(kits[-1]).get("db")
-    if path is None or not (isinstance(model, type) and issubclass(model, DomainDatabase)):
-        raise Fault(f"{module}.py", f"{kits[-1].__name__}.db: {model}", f"a class of DB, and a file {stem}.json or "
-                    f"{stem}.toml")
+    if path is None:
+        raise Fault(f"{stem}.json", "no such file", f"the database of {module}.py, also {stem}.toml or {stem}.yaml")
+    if not (isinstance(model, type) and issubclass(model, DomainDatabase)):
+        raise Fault(f"{module}.py", f"{kits[-1].__name__}.db: {model}", "a class of DB")
     return kits[-1](model.load(path))
 
 
@@ -130,7 +131,8 @@ def _begun(asked: Given) -> Any:
     data = state.get("initialization_data") or {}
     for kit, part in ((world.tools, "agent_data"), (world.user_tools, "user_data")):
         if data.get(part) is not None:
-            kit.update_db(data[part])
+            with _named(f"initial_state.initialization_data.{part}"):
+                _expected(kit).update_db(data[part])
     for place, one in enumerate(state.get("initialization_actions") or []):
         with _named(f"initial_state.initialization_actions.{place}"):
             _function(world, one)
@@ -154,7 +156,15 @@ class _named:  # noqa: N801  # used as a statement
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, Fault):
-            raise Fault(self._field, f"{type(error).__name__}: {error}", "a call that succeeds") from error
+            said = " ".join(str(error).split())
+            raise Fault(self._field, f"{type(error).__name__}: {said}", "what the domain's code takes") from error
+
+
+def _expected(kit: Any) -> Any:
+    """Return tools. Raises ValueError where a domain has none for the user."""
+    if kit is None:
+        raise ValueError("the domain has no tools of the user (user_tools.py)")
+    return kit
 
 
 def _history(messages: Sequence[Given]) -> Iterator[tuple[int, Given, Given]]:
@@ -169,13 +179,15 @@ def _history(messages: Sequence[Given]) -> Iterator[tuple[int, Given, Given]]:
             raise Fault(f"initial_state.message_history.{place}.role", message["role"], "tool: a call has no answer")
         else:
             waiting = list(message.get("tool_calls") or [])
+    if waiting:
+        raise Fault(f"initial_state.message_history.{len(messages) - 1}", "a call", "its answer behind it")
 
 
 def _called(world: Any, requestor: str, name: str, arguments: Given) -> tuple[str, bool]:
     """Return what a call says, and whether it failed. Its errors are said, as in tau2-bench."""
     kit = world.user_tools if requestor == "user" else world.tools
     try:
-        value = kit.use_tool(name, **arguments)
+        value = _expected(kit).use_tool(name, **arguments)
         world.sync_tools()
         return _text(value), False
     except Exception as error:  # what the domain's code raises is for whoever called
@@ -190,7 +202,7 @@ def _gold(world: Any, actions: Sequence[Given]) -> Iterator[tuple[str, bool]]:
     for place, action in enumerate(actions):
         name, kit = action["name"], world.user_tools if action["requestor"] == "user" else world.tools
         try:
-            kit.use_tool(name, **action["arguments"])
+            _expected(kit).use_tool(name, **action["arguments"])
             world.sync_tools()
         except Exception as error:  # the domain's own
             reads = kit is not None and kit.has_tool(name) and kit.tool_type(name) is not ToolType.WRITE
@@ -199,7 +211,7 @@ def _gold(world: Any, actions: Sequence[Given]) -> Iterator[tuple[str, bool]]:
 
 def _function(world: Any, one: Given) -> Any:
     kit = world.user_tools if one["env_type"] == "user" else world.tools
-    value = getattr(kit, one["func_name"])(**one["arguments"])
+    value = getattr(_expected(kit), one["func_name"])(**one["arguments"])
     world.sync_tools()
     return value
 

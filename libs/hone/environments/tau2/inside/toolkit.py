@@ -44,7 +44,11 @@ class ToolType(str, Enum):  # noqa: UP042  # domains compare its values with tex
 
 
 def is_tool(tool_type: ToolType = ToolType.READ, **_: Any) -> Callable[[Function], Function]:
-    """Make a method a tool."""
+    """Make a method a tool. Raises Fault for `@is_tool` without brackets, which would make none."""
+    if not isinstance(tool_type, str):
+        name = getattr(tool_type, "__name__", tool_type)
+        raise Fault(f"{name}", "@is_tool", "@is_tool(ToolType.READ), or of another type")
+
     def marked(function: Function) -> Function:
         setattr(function, _MARK, True)
         setattr(function, _KIND, tool_type)
@@ -101,7 +105,15 @@ class DomainToolkit:
         return tools[tool_name](**arguments)
 
     def get_tools(self) -> dict[str, dict[str, Any]]:
-        return {name: described(name, tool) for name, tool in self.tools.items()}
+        return {name: self._described(name, tool) for name, tool in self.tools.items()}
+
+    def _described(self, name: str, tool: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            return described(name, tool)
+        except Exception as error:  # of annotations and defaults: pydantic's and the domain's own
+            at, said = type(self).__module__.rpartition(".")[2], " ".join(str(error).split())
+            raise Fault(f"{at}.py.{name}", f"{type(error).__name__}: {said}", "parameters that have a JSON "
+                        "schema") from error
 
     def update_db(self, update_data: Mapping[str, Any] | None = None) -> None:
         """Merge values into the database, objects key by key."""
@@ -134,6 +146,8 @@ def described(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, parameter in inspect.signature(function, eval_str=True).parameters.items():
         kind = Any if parameter.annotation is parameter.empty else parameter.annotation
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue  # no call names it
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[key] = (kind, Field(default, description=arguments.get(key)))
     model: type[BaseModel] = create_model("parameters", **fields)
