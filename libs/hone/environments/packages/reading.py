@@ -1,6 +1,7 @@
 """Reads the files of a package: each part by its form, and all parts against each other."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
@@ -52,6 +53,11 @@ def _check_playable(package: Package) -> None:
         raise WrongPackage(TASKS, "no line", "one task at least")
     if (size := len((PREAMBLE + package.source).encode())) > MOST_SOURCE_BYTES:
         raise WrongPackage(SOURCE, f"{size} bytes", f"at most {MOST_SOURCE_BYTES}")
+    for place, tool in enumerate(package.manifest.tools):
+        if not re.search(rf"\b{tool.name}\b", package.source):
+            raise WrongPackage(f"{MANIFEST}.tools.{place}.name", tool.name, f"the name of a function of {SOURCE}")
+        if "db" in tool.parameters:
+            raise WrongPackage(f"{MANIFEST}.tools.{place}.parameters", "db", "names other than that of the tables")
     specs = {table.name: table for table in package.manifest.tables}
     for field, tables in _states(package):
         if wrong := wrong_rows(specs, tables):
