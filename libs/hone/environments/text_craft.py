@@ -47,7 +47,8 @@ class TextCraftParams(EnvironmentParams):
     distractors: int = Field(10, ge=0, le=20, description="Recipes that the goal does not need.")
     tags: float = Field(0.0, ge=0, le=1, description="Share of the ingredients that recipes write as a kind, such as "
                         "planks: any thing of the kind is accepted.")
-    turns: int = Field(30, ge=1, le=500, description="Most commands of an episode.")
+    turns: int = Field(30, ge=1, le=500, description="Most commands of an episode. About a tenth of the goals of depth "
+                       "4 need more than 30.")
 
 
 class TextCraft(Seeded):

@@ -12,7 +12,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from hone.environments.contract import Message
-from hone.harnesses.mapping.exploration import EXPLORE, MAP, Explored, begun, explored, mapped, said_text, with_line
+from hone.harnesses.mapping.exploration import (
+    EXPLORE,
+    MAP,
+    Explored,
+    begun,
+    explored,
+    leaves_a_turn,
+    mapped,
+    said_text,
+    with_line,
+)
 from hone.harnesses.mapping.facts import extracted
 from hone.harnesses.mapping.knowledge import Knowledge, knowledge
 from hone.harnesses.mapping.lessons import ANALYSE, COLLECTION, DISTILL, REFLECT, built
@@ -41,7 +51,8 @@ class MapThenAct:
             await built(seat, params, known, text)
             return
         turns = seat.facts.turns_left
-        found, made = await _surveyed(seat, params, text) if params.budget else (None, TaskMap())
+        explores = params.budget and leaves_a_turn(seat, params)
+        found, made = await _surveyed(seat, params, text) if explores else (None, TaskMap())
         await _execute(seat, params, known, Execution(seat, params, found, turns), text, made)
 
 

@@ -61,7 +61,8 @@ async def explored(seat: Seat, params: MapThenActParams, knowledge: str) -> Expl
             break
         signal = one.saw(action, heard)
         one.stop = seat.reason or stop(
-            one.met.signals, params.budget, params.window, params.least_know, params.least_novelty) or ""
+            one.met.signals, params.budget, params.window, params.least_know, params.least_novelty) or (
+                "" if leaves_a_turn(seat, params) else "turns")
         _credit(seat, params, signal, one)
         said = _with_signals(heard, params, signal, len(one.history))
     if one.history:
@@ -69,10 +70,15 @@ async def explored(seat: Seat, params: MapThenActParams, knowledge: str) -> Expl
     return one
 
 
+def leaves_a_turn(seat: Seat, params: MapThenActParams) -> bool:
+    """Return whether one more step of exploration leaves a turn to the task, whose turns it uses without `reset`."""
+    return params.reset or seat.facts.turns_left > 1
+
+
 async def _taken(seat: Seat, params: MapThenActParams, action: str) -> Heard:
     """Take an action; one that may change the world is refused where the task goes on in it."""
     first = action.split()[:1]
-    if params.reset or (first and first[0].casefold() in params.harmless):
+    if params.reset or (first and first[0].casefold() in map(str.casefold, params.harmless)):
         return await seat.act(action)
     text = REFUSED.format(harmless=", ".join(params.harmless))
     return Heard([{"role": "user", "content": text}], valid=False, effect=False)

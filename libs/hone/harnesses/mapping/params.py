@@ -1,8 +1,8 @@
 """Parameters of the harness `map_then_act`, and the texts that it asks. The texts are a reconstruction."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from hone.harnesses.contract import HarnessParams
 
@@ -67,9 +67,9 @@ class MapThenActParams(HarnessParams):
                              "nothing.")
     reset: bool = Field(True, description="Explore in a copy of the environment, so that the task begins in its first "
                         "state; false: in the environment itself, by harmless actions alone.")
-    harmless: list[str] = Field(
-        ["look", "examine", "open", "go", "inventory"], description="First words of actions that change nothing that "
-        "matters; others are refused while exploring without `reset`.")
+    harmless: list[Annotated[str, StringConstraints(pattern=r"^\S+$")]] = Field(
+        ["look", "examine", "open", "go", "inventory"], min_length=1, description="First words of actions that change "
+        "nothing that matters, in any case; others are refused while exploring without `reset`.")
     append: bool = Field(True, description="Tell new facts that are seen while acting, beside the map.")
     map_characters: int = Field(2048, ge=1, description="Most characters of the map; of a longer one the layout "
                                 "entries go first that have least to do with the task, rules never.")
