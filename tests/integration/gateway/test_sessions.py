@@ -2,8 +2,10 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +25,12 @@ from tests.servers.judge import KEY, listening
 from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
 from tests.unit.environments.foreign.test_openenv import Fake, serving
+from tests.unit.environments.tau2.kiosk import FOLDER
 
 USER = {"prompt": "Hello, it is about my order.", "goal": {"text": "Cancel it.", "hears": ["cancelled"]}, "knowledge": [
     {"name": "order", "value": "W1234", "asked": ["order number"]}]}
 SESSIONS = 6
+SHELF = Path(__file__).parents[2] / "servers" / "mcp_shelf.py"
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +291,35 @@ def test_a_world_elsewhere_is_played_until_it_goes_away(hone: Client) -> None:
         with pytest.raises(client_errors.NotFound, match="The session is gone: the world of the session is gone"):
             hone.say(play.id, 1, "more")
         hone.end_play(play.id)
+
+
+def test_tools_of_an_mcp_server_are_called_and_one_that_dies_ends_the_session(hone: Client, tmp_path: Path) -> None:
+    [port] = ports.pick(1)
+    hone.upload_dataset("shelves", b'{"prompt": "What is at a?", "answer": "7"}')
+    hone.put_judge("shelf", f"http://127.0.0.1:{port}/mcp", protocol="mcp")
+    task: dict[str, Any] = {"environment": "mcp", "params": {"world": "shelf"}, "dataset": "shelves"}
+    with Children(tmp_path) as children:
+        children.start("shelf", [sys.executable, str(SHELF), str(port), str(tmp_path)])
+        children.wait("shelf", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        play = hone.start_play(**task)
+        assert [tool["function"]["name"] for tool in play.tools] == ["look"]
+        assert hone.call_tool(play.id, 0, "look", {"at": "a"}).messages[0]["content"] == "7\n"
+        wrong = hone.call_tool(play.id, 1, "look", {"up": 1})
+        assert (wrong.valid, wrong.messages[0]["content"].startswith("error: ")) == (False, True)
+        (tmp_path / "die").touch()
+        with pytest.raises(client_errors.NotFound, match="the world of the session is gone"):
+            hone.call_tool(play.id, 2, "look", {"at": "a"})
+    hone.end_play(play.id)
+
+
+def test_a_task_of_a_domain_is_played_with_its_tools_in_the_sandbox(hone: Client) -> None:
+    hone.add_package("desk", FOLDER)
+    play = hone.start_play("tau2", {"domain": "desk", "tasks": ["renew"]})
+    assert [one["role"] for one in play.messages] == ["system", "user"]
+    assert hone.call_tool(play.id, 0, "steal", {}).valid is False
+    assert "49.5" in hone.call_tool(play.id, 1, "renew", {"serial": "M200"}).messages[0]["content"]
+    ended = hone.say(play.id, 2, "It is renewed, for 49.50.")
+    assert (ended.done, hone.play_state(play.id).score) == (True, 1.0)
+    hone.end_play(play.id)
+    assert list(refused(lambda: hone.start_play("tau2", {"domain": "desk", "tasks": ["gone"]}))) == ["params.tasks"]
+    assert list(refused(lambda: hone.start_play("tau2", {"domain": "nowhere"}))) == ["params.domain"]
