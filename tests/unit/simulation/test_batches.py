@@ -113,3 +113,9 @@ def test_a_sandbox_without_a_place_refuses_all_that_shared_the_program() -> None
         "def yes():\n    return True", function="yes", calls=[[]]))).outcomes), *[SandboxBusy("full")] * 3])
     refused = together(machine, [("a", program("remember", {"word": "w"})) for _ in range(5)])
     assert [str(one) for one in refused] == ["full"] * 5
+
+
+def test_a_source_that_is_too_long_where_it_stands_in_another_is_not_shared() -> None:
+    machine, source = Machine(), f"{KEEPING}\nTEXT = '{chr(127) * 70_000}'\n"  # four times as long in quotes
+    together(machine, [("a", program("cancel_order", {"order_id": "W1"}, source=source))] * 3)
+    assert machine.shared() == []

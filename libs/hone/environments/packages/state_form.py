@@ -4,7 +4,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hone.environments.packages.package import Column, Tables, TableSpec
@@ -12,7 +12,9 @@ from hone.spec.problems import Problem, found, unstorable
 
 DEEPEST = 50
 """Levels of lists and objects in a state or a result."""
-_SUSPECT = re.compile(r"\\u(?:0000|d[89a-f])|\d{309}")
+_SUSPECT = re.compile(r"\\u(?:0000|d[89a-f])")
+_DIGITS = 309
+"""Of a whole number that is beyond all floats, at least."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,), "time": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
@@ -21,24 +23,36 @@ def unfit(value: Any) -> Problem | None:
     """Return what no state, result or file of a package may hold: text that cannot be stored, nesting that is too deep,
     a number beyond all floats; None: nothing. `value` was read from JSON.
     """
-    levels = _levels(value)
-    if next((level for depth, level in enumerate(levels) if depth > DEEPEST), None) is not None:
+    if _is_deep(value):
         return Problem("", f"values nested more than {DEEPEST} deep", "fewer levels")
-    if not _SUSPECT.search(json.dumps(value)):  # that is fast, and it is so nearly always
-        return None
-    if wrong := unstorable(value, deepest=DEEPEST + 1):
+    text = json.dumps(value)  # looks at texts and numbers all at once, and nearly always there is nothing
+    if _SUSPECT.search(text) and (wrong := unstorable(value, deepest=DEEPEST + 1)):
         return wrong[0]
-    large = any(isinstance(one, int) and abs(one) > sys.float_info.max for level in _levels([value]) for one in level)
-    return Problem("", "a whole number beyond all floats", "a smaller one") if large else None
+    if max(map(len, text.split('"'))) >= _DIGITS and _has_large(value):
+        return Problem("", "a whole number beyond all floats", "a smaller one")
+    return None
 
 
-def _levels(value: Any) -> Iterator[list[Any]]:
-    """Yield the values of each level that has some, the outermost first."""
-    level = [value] if isinstance(value, dict | list) else []
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST + 2):
+        level = [inner for one in level for inner in _items(one) if type(inner) is dict or type(inner) is list]
+        if not level:
+            return False
+    return True
+
+
+def _has_large(value: Any) -> bool:
+    level = [value]
     while level:
-        inner = [item for one in level for item in (one.values() if isinstance(one, dict) else one)]
-        yield inner
-        level = [one for one in inner if isinstance(one, dict | list)]
+        if any(isinstance(one, int) and abs(one) > sys.float_info.max for one in level):
+            return True
+        level = [inner for one in level for inner in _items(one)]
+    return False
+
+
+def _items(value: Any) -> Iterable[Any]:
+    return value.values() if type(value) is dict else value if type(value) is list else ()
 
 
 def wrong_rows(specs: Mapping[str, TableSpec], tables: Tables) -> Problem | None:
