@@ -14,7 +14,7 @@ from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS, messages
 from hone.environments.contract import (
     Elsewhere,
-    EpisodeLost,
+    EpisodeOver,
     Observation,
     Task,
     Transition,
@@ -24,7 +24,7 @@ from hone.environments.contract import (
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
-from hone.rpc.errors import Diverged, InvalidField, NotFound, NotReady, Refused
+from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
 from hone.rpc.tenancy import calling
 from hone.telemetry import logs
 from services.simulation import users
@@ -320,9 +320,10 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
     with fields_named():
         state = json_object(request.state_json, "state_json")
     try:
-        one.restore(state)
-    except EpisodeLost as error:
-        raise NotReady(str(error)) from error
+        with fields_named("task."), reached():
+            one.restore(state)
+    except EpisodeOver as error:
+        raise Refused(str(error)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidField("state_json", request.state_json[:200], "a snapshot of this task") from error
     if request.state_hash and one.state_hash() != request.state_hash:

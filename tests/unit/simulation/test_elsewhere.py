@@ -11,10 +11,10 @@ import pytest
 from hone.api import simulation_pb2
 from hone.api.trajectory_pb2 import Task
 from hone.environments import ENVIRONMENTS, tasks
-from hone.environments.contract import EpisodeFailed, EpisodeLost, Transition
+from hone.environments.contract import EpisodeFailed, EpisodeLost, EpisodeOver, Transition, WrongParams
 from hone.environments.sort_digits import SortDigits
 from hone.environments.tasks import episode, make
-from hone.rpc.errors import NotFound, NotReady, Refused
+from hone.rpc.errors import InvalidField, NotFound, NotReady, Refused
 from services.simulation.service import Simulation
 from services.simulation.sessions import Beginnings, Session, Sessions
 from services.simulation.waiting import Waiting
@@ -97,6 +97,20 @@ async def test_a_lost_world_is_a_lost_session_and_a_failed_episode_is_refused(re
     with pytest.raises(Refused, match="contradicts"):
         await simulation.Step(simulation_pb2.StepRequest(session_id=session, action="failed"), CALL)
     assert remote.meeting.n_waiting == 0
+
+
+@pytest.mark.parametrize(("error", "kind"), [
+    (EpisodeLost("gone"), NotReady), (EpisodeFailed("gone"), Refused), (EpisodeOver("gone"), Refused),
+    (WrongParams("params.world", "far", "a world that is not gone"), InvalidField)])
+async def test_a_snapshot_whose_world_does_not_come_back_is_refused_with_the_reason(
+    remote: RemoteDigits, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception],
+) -> None:
+    monkeypatch.setattr(Remote, "restore", Mock(side_effect=error), raising=False)
+    request = simulation_pb2.RestoreRequest(task=Task(environment="remote_digits"), state_json="{}")
+    with pytest.raises(kind, match="gone") as refused:
+        await Simulation("here", Sessions()).Restore(request, CALL)
+    assert remote.meeting.n_waiting == 0
+    assert "state_json" not in str(refused.value)
 
 
 async def test_a_replay_lets_its_world_go(remote: RemoteDigits) -> None:

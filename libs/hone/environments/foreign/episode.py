@@ -89,21 +89,21 @@ class ForeignEpisode:
         return {"actions": list(self._actions), "hash": self._hash}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Repeat the actions in a new world. Raises EpisodeLost where that leads to another state."""
-        self.reset()
-        for action in snapshot["actions"]:
-            self.step(action)
-        if self._hash != snapshot["hash"]:
-            raise EpisodeLost("the world answered otherwise when the actions were repeated")
+        """Repeat the actions in a new world. Raises EpisodeLost where that leads to another state, and leaves it."""
+        try:
+            self.reset()
+            for action in snapshot["actions"]:
+                self.step(action)
+            if self._hash != snapshot["hash"]:
+                raise EpisodeLost("the world answered otherwise when the actions were repeated")
+        except BaseException:
+            self.close()
+            raise
 
     def fork(self) -> "ForeignEpisode":
         """Return an episode in a world of its own, where the actions were repeated. Raises EpisodeLost."""
         other = ForeignEpisode(self._task)
-        try:
-            other.restore(self.snapshot())
-        except BaseException:
-            other.close()
-            raise
+        other.restore(self.snapshot())
         return other
 
     def state_hash(self) -> str:

@@ -60,6 +60,10 @@ def test_a_world_that_answers_otherwise_is_no_fork() -> None:
     with pytest.raises(EpisodeLost, match="answered otherwise"):
         one.fork()
     assert opened[-1] == "closed"
+    opened.clear()
+    with pytest.raises(EpisodeLost, match="answered otherwise"):
+        one.restore(one.snapshot())
+    assert opened[-1] == "closed", "a session that is not restored leaves no world behind"
 
 
 @pytest.mark.parametrize(("turns", "actions"), [(9, ["a", "stop"]), (2, ["a", "b"])])
