@@ -105,6 +105,16 @@ def _expect_one_meaning(content: bytes) -> None:
 
 
 def _shown(content: bytes) -> str:
+    """Return what people read of a refusal: the sentence in a problem or in an OpenAI error, else its first bytes."""
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        said = None
+    if isinstance(said, dict):
+        error = said.get("error")
+        sentence = error.get("message") if isinstance(error, dict) else said.get("detail") or error
+        if isinstance(sentence, str) and sentence.strip():
+            return sentence[:SHOWN]
     return content[:SHOWN].decode(errors="replace")
 
 

@@ -46,3 +46,11 @@ async def test_a_redirect_is_not_followed(status: int) -> None:
 async def test_an_address_that_no_request_can_have_is_a_failure_of_the_judge() -> None:
     with pytest.raises(JudgeFailed, match="address or its secret"):
         await asked(httpx.Response(200, text=SAID), "http://judge:x")
+
+
+@pytest.mark.parametrize("content", [
+    '{"type": "urn:problem", "detail": "It is too long."}', '{"error": {"message": "It is too long.", "code": null}}',
+    '{"error": "It is too long."}', "It is too long.", '["It is too long."]'])
+async def test_a_refusal_is_shown_by_its_sentence(content: str) -> None:
+    with pytest.raises(JudgeFailed, match=r'status 400: (\[")?It is too long\.("\])?$'):
+        await asked(httpx.Response(400, text=content))

@@ -13,7 +13,13 @@ _STOP = frozenset((
     "a", "an", "and", "are", "at", "by", "for", "from", "in", "into", "is", "it", "its", "of", "on", "or",
     "our", "some", "that", "the", "their", "there", "this", "to", "we", "where", "which", "who", "with",
     "world", "domain", "environment", "about", "package", "make", "please", "tools", "small", "large", "big",
-    "new"))
+    "new", "out", "off", "over", "under", "through", "between", "without", "all", "any", "each", "every", "many",
+    "other", "very", "also", "but", "not", "can", "has", "have", "will", "was", "were", "you", "your", "they", "them",
+    "these", "those", "whose", "what", "when", "how", "people", "someone", "something", "things", "rent", "rents",
+    "renting", "sell", "sells", "selling", "buy", "buys", "buying", "lend", "lends", "lending", "give", "gives",
+    "giving", "offer", "offers", "offering", "keep", "keeps", "run", "runs", "running", "makes", "making", "help",
+    "helps", "want", "wants", "need", "needs", "use", "uses", "using"))
+"""Words that are no subject: a domain is called by the others, and its things by the last of them."""
 _VAGUE = frozenset((
     "model", "service", "product", "article", "session", "client", "customer", "owner", "driver", "visitor"))
 """Nouns of known domains that many others have too: they name none."""

@@ -177,7 +177,8 @@ class Failing:
     ("hotel", "hotel"), ("A small HOTEL by the sea!", "hotel"), ("something with patients", "clinic"),
     ("car rental", "car_rental"), ("films", "cinema"), ("bee keeping", "bee_keeping"), ("Zoo", "zoo"),
     ("a delivery service", "delivery_service"),
-    ("a world about dragon eggs", "dragon_eggs"), ("café", "cafe"), ("hotel and library", "hotel")])
+    ("a world about dragon eggs", "dragon_eggs"), ("a shop that rents out bicycles", "shop_bicycles"),
+    ("café", "cafe"), ("hotel and library", "hotel")])
 def test_a_hint_names_a_domain_or_derives_one(hint: str, domain: str) -> None:
     assert theme_of(hint).domain == domain
     assert theme_of(hint) == theme_of(hint)
