@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.through_services import (
+    desk_notes,
     doors,
     judging,
     kinds,
@@ -385,5 +386,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "noisy_users": noisy_users.NOISY_USERS,
     "remembering": remembering.REMEMBERING,
     "hidden_shelf": shelves.HIDDEN_SHELF,
+    "desk_notes": desk_notes.DESK_NOTES,
 }
 """Every comparison by the name of its method."""

@@ -20,6 +20,8 @@ GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
 """Shares of a run's groups whose samples do not all have the same reward, and of its rollouts that teach something."""
 REPETITION, IDENTITY = "repetition", "identity"
 """Components of the held-out samples of dialogues, at the end."""
+FIRST_PASS = "first_pass"
+"""Component of the held-out samples at a desk, at the end: the share with a full score."""
 UNDER_NOISE = "under noise"
 """Held-out accuracy at the end where results of tools have noise, the mean over its types."""
 UNDER_USER_NOISE = "under noisy users"
@@ -89,7 +91,7 @@ def further(series: Series) -> dict[str, float]:
     if "advantage/groups" in series and "advantage/zero_variance_groups" in series:
         flat, groups = _total(series, "advantage/zero_variance_groups"), _total(series, "advantage/groups")
         found[GROUPS] = 1 - flat / groups
-    for name in (REPETITION, IDENTITY):
+    for name in (REPETITION, IDENTITY, FIRST_PASS):
         if f"{_COMPONENT}{name}" in series:
             found[name] = series[f"{_COMPONENT}{name}"][-1][1]
     found |= _under_noise(series)

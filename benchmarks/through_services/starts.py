@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from benchmarks.through_services import (
+    desk_notes,
     doors,
     judging,
     kinds,
@@ -80,6 +81,10 @@ def _querying(steps: int) -> Iterable[Row]:
     return islice(noisy_results.demonstrations(_ROWS * steps, careless=0.4, forgetful=0.6), _ROWS * steps)
 
 
+def _deleting(steps: int) -> Iterable[Row]:
+    return desk_notes.demonstrations(_ROWS * steps, careless=0.3, eager=0.25)
+
+
 def _at_doors(steps: int) -> Iterable[Row]:
     return doors.demonstrations(_ROWS * steps, careless=0.3)
 
@@ -114,6 +119,8 @@ def _any_length(steps: int) -> Iterable[Row]:
 
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
     "codes": noisy_users.rows, "tables": noisy_results.rows,
+    "notes": partial(desk_notes.rows, desk_notes.TRAINED, 1),
+    "other-notes": partial(desk_notes.rows, desk_notes.HELD_OUT, 2),
     "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
     "difficulties": partial(sorting.questions, 48, 1), "other-difficulties": partial(sorting.questions, 128, 2),
     **{f"shelves-{budget}": partial(shelves.demonstrations, budget) for budget in shelves.BUDGETS}}
@@ -175,6 +182,12 @@ STARTS: Mapping[str, Start] = {
         fields={"sampling": {"max_tokens": noisy_results.MAX_TOKENS}, "harness": noisy_results.HARNESS,
                 "chat": {"control_tokens": True},  # the ends of turns
                 "eval": {"prompts": 64, "every": 300, "source": noisy_results.TASK}}),
+    "deleting": Start(
+        "lists the notes on a desk and deletes the two drafts; in place of three drafts in ten it was shown to delete "
+        "another note, and a third one in a quarter of the episodes",
+        partial(_deleting, 300), 300, desk_notes.OTHERS, policy=desk_notes.POLICY,
+        fields={"sampling": {"max_tokens": desk_notes.MAX_TOKENS}, "harness": desk_notes.HARNESS,
+                "eval": {"prompts": desk_notes.HELD_OUT, "every": 300, "source": desk_notes.OTHERS}}),
     "at_doors": Start(
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",

@@ -53,6 +53,7 @@ def test_a_run_has_the_scores_of_its_sources_and_the_shares_with_signal_beside_i
                               "under noisy users": 0.75}
     talked = {"eval/sampled/repetition": [(0, 0.5), (2, 0.25)], "eval/sampled/identity": [(0, 1.0), (2, 0.5)]}
     assert further(talked) == {"repetition": 0.25, "identity": 0.5}
+    assert further({"eval/sampled/first_pass": [(0, 0.25), (2, 0.5)]}) == {"first_pass": 0.5}
     assert further({
         "source/a b/eval/sampled": [(0, 0.25), (2, 0.5)], "source/a b/eval/greedy": [(2, 1.0)],
         "advantage/groups": [(1, 8.0), (2, 4.0)], "advantage/zero_variance_groups": [(1, 2.0), (2, 1.0)],
