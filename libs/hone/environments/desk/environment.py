@@ -1,6 +1,6 @@
 """The desk as an environment: tasks drawn by seed, or rows that name a family and a seed, or hold a whole task."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -78,30 +78,31 @@ def _task(params: DeskParams, seed: int, item: Row | None) -> DeskTask:
     variant = Variant(params.shift_days, params.rename, params.conflict, params.distractors, params.locked,
                       tuple(sorted({*params.denied})))
     if item is None:
-        _offer(params, {f"the tasks of {family}": _needed(family, variant) for family in params.families})
+        _offer(params, {f"the tasks of {family}": _solution(family, variant) for family in params.families})
         return task(params.families[splitmix(seed) % len(params.families)], seed, variant)
     found = _written(item["task"]) if item.get("task") is not None else _named(item, variant)
-    _offer(params, {"this row's task": _called(found)})
+    _offer(params, {"this row's task": found.scripts.perfect})
     return found
 
 
-def _offer(params: DeskParams, needed: Mapping[str, frozenset[str]]) -> None:
-    """Raise WrongParams where solutions need tools that are not offered. `needed` is by what the tasks are."""
-    missing = {what: lacking for what, names in needed.items() if (lacking := names - {*params.tools})}
+def _offer(params: DeskParams, solutions: Mapping[str, Sequence[str]]) -> None:
+    """Raise WrongParams where solutions call tools that are not offered. `solutions` is by what the tasks are."""
+    missing = {what: lacking for what, actions in solutions.items() if (lacking := _lacking(actions, params.tools))}
     if params.tools and missing:
         names = ", ".join(sorted(frozenset().union(*missing.values())))
         raise WrongParams("params.tools", params.tools,
                           f"also {names}, which {' and '.join(missing)} cannot be done without")
 
 
+def _lacking(actions: Sequence[str], offered: Collection[str]) -> frozenset[str]:
+    called = map(tool_call, shell.spelled(actions, offered))
+    return frozenset(call.tool for call in called if call and call.tool and call.tool not in offered)
+
+
 @lru_cache(maxsize=256)
-def _needed(family: Family, variant: Variant) -> frozenset[str]:
-    """Return the tools that solutions of a family call: what is denied decides, and no seed."""
-    return _called(task(family, 0, variant))
-
-
-def _called(one: DeskTask) -> frozenset[str]:
-    return frozenset(call.tool for call in map(tool_call, one.scripts.perfect) if call and call.tool)
+def _solution(family: Family, variant: Variant) -> tuple[str, ...]:
+    """Return calls that solve a task of a family: which tools they are of, what is denied decides, and no seed."""
+    return task(family, 0, variant).scripts.perfect
 
 
 def _named(item: Row, variant: Variant) -> DeskTask:

@@ -9,6 +9,7 @@ from hone.environments.contract import EpisodeFailed, EpisodeOver, Message, Obse
 from hone.environments.desk import times
 from hone.environments.desk.grading import FAILURES, DeskGrade, Transcript, grade
 from hone.environments.desk.people_tools import tools
+from hone.environments.desk.shell import spelled
 from hone.environments.desk.snapshots import Snapshot, described, normal
 from hone.environments.desk.store import DeskStore
 from hone.environments.desk.task import SHARES, DeskTask
@@ -98,8 +99,8 @@ class DeskEpisode:
         return self.fork()._every
 
     def solution(self) -> list[str]:
-        """Return actions that score 1, for demonstrations."""
-        return [*self._task.scripts.perfect, "Done."]
+        """Return actions that score 1, for demonstrations: lines of the shell where it stands for tools of files."""
+        return [*spelled(self._task.scripts.perfect, self._tools), "Done."]
 
     def _grade(self, after: Snapshot) -> DeskGrade:
         found = grade(self._task, self._before, after, self.transcript())

@@ -3,8 +3,9 @@
 The paper's agents have the shell of a real system; these commands and their options are Hone's choice.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from shlex import quote
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, Field
@@ -13,7 +14,7 @@ from hone.environments.desk import file_tools
 from hone.environments.desk.file_tools import LONGEST_TEXT, DeleteFile, MoveFile, ReadFile, WriteFile
 from hone.environments.desk.shell_words import Operator, Word, expanded, read, unsupported
 from hone.environments.desk.store import DeskStore
-from hone.environments.tools import ToolError
+from hone.environments.tools import ToolCall, ToolError, tool_call
 
 _LONGEST_LINE = 2_000
 _REDIRECTS = (">", ">>")
@@ -246,3 +247,22 @@ COMMANDS: Mapping[str, Callable[[DeskStore, Sequence[str], str | None], str]] = 
     "ls": _ls, "find": _find, "cat": _cat, "head": _part("head"), "tail": _part("tail"), "wc": _wc, "grep": _grep,
     "sort": _sort, "uniq": _uniq, "echo": _echo, "mv": _mv, "cp": _cp, "rm": _rm, "mkdir": _mkdir}
 TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[DeskStore, Any], str]]] = {"shell": (Shell, run)}
+LINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "move_file": lambda given: f"mv {quote(given['path'])} {quote(given['to'])}",
+    "delete_file": lambda given: f"rm {quote(given['path'])}",
+    "write_file": lambda given: f"echo {quote(given['text'])} > {quote(given['path'])}"}
+"""The line that does what a tool of files does, by the tool's name; a text gets the end of its last line."""
+
+
+def spelled(actions: Sequence[str], offered: Collection[str]) -> list[str]:
+    """Return calls; those of tools of files that are not offered as lines of the shell, if that is."""
+    return [_spelled(one, offered) for one in actions] if "shell" in offered else [*actions]
+
+
+def _spelled(action: str, offered: Collection[str]) -> str:
+    """Return a call as one of the shell where its own tool is not offered and a line can say the same."""
+    made = tool_call(action)
+    if made is None or made.tool is None or made.tool in offered or made.tool not in LINES:
+        return action
+    line = LINES[made.tool](made.arguments)
+    return action if len(line) > _LONGEST_LINE else ToolCall("shell", {"line": line}).action()

@@ -253,3 +253,12 @@ def test_rows_need_the_tools_of_their_own_tasks_alone() -> None:
     moving = _params(tools=["update_event", "send_mail"])
     assert Desk().episode(moving, 0, {"task": fitting.task()}).reset().tools
     assert Desk().episode(moving, 0, {"family": "reschedule", "seed": 3}).reset().tools
+
+
+@pytest.mark.parametrize("family", ["clean", "invoices", "expenses"])
+def test_the_shell_stands_for_the_tools_of_files(family: str) -> None:
+    params = _params(families=[family], tools=["shell", "send_mail"], shell=True)
+    for seed in range(5):
+        one = Desk().episode(params, seed, None)
+        taken = [one.step(action) for action in one.solution()]
+        assert (all(step.valid for step in taken), one.verify()) == (True, 1.0)
