@@ -39,7 +39,7 @@ def add(
         exists=True, file_okay=False, help="Directory of a domain's Python files, where they lie elsewhere.")] = None,
     json: Json = False,
 ) -> None:
-    """Add a package under a name, which means this one from now on. A domain's tasks are proven first."""
+    """Add a package under a name, which means this one from now on. Its tasks are proven first."""
     try:
         with connection.client() as client:
             one(client.add_package(name, package, code), json)

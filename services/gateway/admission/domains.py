@@ -1,11 +1,15 @@
-"""Domains in tau2-bench's format as they are added: read, and then run in the sandbox, task by task."""
+"""Packages, and domains in tau2-bench's format, as they are added: read, then run in the sandbox, task by task."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from hone.environments.packages.calling import ToolsLost
-from hone.environments.packages.package import WrongPackage
+from hone.environments.packages.calling import Runner, ToolsLost
+from hone.environments.packages.package import Package, WrongPackage
+from hone.environments.packages.proof import problems
 from hone.environments.tau2 import archive
 from hone.environments.tau2.domain import ServiceDomain
 from hone.environments.tau2.program import examined
@@ -16,7 +20,8 @@ from hone.spec.settings import Settings
 from services.gateway.middleware.errors import Away
 
 PROOF_S = 300.0
-"""Seconds that the proof of a domain's tasks may take."""
+"""Seconds that the proof of all tasks of a package or a domain may take."""
+Result = TypeVar("Result")
 
 
 async def proven(data: bytes, tenant_id: str, settings: Settings) -> ServiceDomain:
@@ -25,15 +30,32 @@ async def proven(data: bytes, tenant_id: str, settings: Settings) -> ServiceDoma
     Raises WrongPackage, Away without a sandbox, and Invalid where the proof takes too long.
     """
     domain = await run_in_threadpool(archive.unpacked, data)
+    return domain.with_findings(await _in_sandbox(
+        lambda runner: examined(runner, domain), len(domain.tasks), tenant_id, settings))
+
+
+async def prove(package: Package, tenant_id: str, settings: Settings) -> None:
+    """Execute the chain of each task of a package.
+
+    Raises Invalid with the tasks that their chains do not solve, or where the proof takes too long; WrongPackage, and
+    Away without a sandbox.
+    """
+    wrong = await _in_sandbox(lambda runner: problems(runner, package), len(package.tasks), tenant_id, settings)
+    if wrong:
+        raise Invalid([replace(one, field=f"file.{one.field}") for one in wrong])
+
+
+async def _in_sandbox(work: Callable[[Runner], Result], tasks: int, tenant_id: str, settings: Settings) -> Result:
+    """Return the result of work with programs. Raises Away, WrongPackage and Invalid."""
     async with Sandbox(settings.addresses.sandbox, settings.stack_token) as sandbox:
         runner = _LoopRunner(sandbox, tenant_id)
         try:
-            return domain.with_findings(await run_in_threadpool(examined, runner, domain))
+            return await run_in_threadpool(work, runner)
         except ToolsLost as lost:
-            raise Away(f"The domain's code cannot be run now: {lost}") from lost
+            raise Away(f"The code of its tools cannot be run now: {lost}") from lost
         except _TooLate as late:
-            raise Invalid([Problem("file", f"{len(domain.tasks)} tasks that are not proven after {PROOF_S:g} s",
-                                   "fewer tasks, or a smaller database")]) from late
+            raise Invalid([Problem("file", f"{tasks} tasks that are not proven after {PROOF_S:g} s",
+                                   "fewer tasks, smaller states, or tools that take less time")]) from late
 
 
 class _TooLate(Exception):

@@ -17,10 +17,10 @@ from hone.environments.tau2.facts import facts as domain_facts
 from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
 from hone.store.database import Row
-from services.gateway.admission.domains import proven
+from services.gateway.admission.domains import prove, proven
 from services.gateway.admission.parameters import AfterRoute, Config, Id, Limit, page, same
 from services.gateway.middleware.errors import Conflict, NotFound
-from services.gateway.middleware.tenancy import Caller
+from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(prefix="/v1/packages", tags=["packages"])
 
@@ -46,10 +46,11 @@ async def put(
 ) -> JSONResponse:
     """Add a package under a name, or change what the name means. 201: the content is new.
 
-    A domain is run in the sandbox first: the answer names each task whose gold actions fail.
+    It is run in the sandbox first, unless its content is known: a package is refused with the tasks that their chains
+    do not solve, and of a domain the answer names each task whose gold actions fail.
     """
     try:
-        digest, known, content = await _kept(await file.read(), caller.tenant_id, settings)
+        digest, known, content = await _kept(await file.read(), caller, settings)
     except WrongPackage as wrong:
         raise Invalid([Problem(f"file.{wrong.field}", str(wrong.found)[:200], wrong.expected)]) from wrong
     async with caller.transaction() as transaction:
@@ -90,12 +91,16 @@ async def delete(name: Id, caller: Caller) -> EnvironmentPackage:
     return _resource(max(rows, key=lambda row: row["created_at"]))
 
 
-async def _kept(data: bytes, tenant_id: str, settings: Settings) -> tuple[str, dict[str, Any], bytes]:
-    """Return digest, facts and archive of what was sent. Raises WrongPackage; of a domain also Away and Invalid."""
+async def _kept(data: bytes, caller: TenantSession, settings: Settings) -> tuple[str, dict[str, Any], bytes]:
+    """Return digest, facts and archive of what was sent. Raises WrongPackage, Away and Invalid."""
     if await run_in_threadpool(domains.holds_domain, data):
-        domain = await proven(data, tenant_id, settings)
+        domain = await proven(data, caller.tenant_id, settings)
         return domain.digest, domain_facts(domain), await run_in_threadpool(domains.packed, domain.files, domain.found)
     found = await run_in_threadpool(archive.unpacked, data)
+    async with caller.transaction() as transaction:
+        row = await transaction.one("packages.known", tenant_id=caller.tenant_id, reference=found.digest)
+    if row is None or row["digest"] != found.digest:
+        await prove(found, caller.tenant_id, settings)
     return found.digest, facts(found), await run_in_threadpool(archive.packed, found.files)
 
 

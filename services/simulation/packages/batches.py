@@ -10,11 +10,9 @@ import hashlib
 from collections import Counter, OrderedDict, deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
-from hone.environments.packages import plain_source
-from hone.environments.packages.calling import PREAMBLE
+from hone.environments.packages.calling import PREAMBLE, sharing_check
 from hone.sandbox.client import SandboxBusy, request
 from hone.sandbox.program import MOST_SOURCE_BYTES, Ended, Limits, Program, Ran
 
@@ -24,7 +22,6 @@ PROGRAMS = 2
 """Programs of one source at a time; calls that come meanwhile wait for the next."""
 _LONGEST_SOURCE = 2**17
 _VERDICTS = 1024
-_CHECK = Path(plain_source.__file__).read_text()
 _AFRESH = """_code = compile({source!r}, "program.py", "exec")
 
 
@@ -92,9 +89,8 @@ class CallBatches:
         joined = _afresh(source, owned.function)
         if len(source) > _LONGEST_SOURCE or len(joined.encode()) > MOST_SOURCE_BYTES or not source.startswith(PREAMBLE):
             return False
-        check = Program(_CHECK, function="keeps_nothing", calls=[[source.removeprefix(PREAMBLE)]], limits=owned.limits)
         try:
-            ran = await self._sandbox.run(check, owned.tenant_id)
+            ran = await self._sandbox.run(sharing_check(source.removeprefix(PREAMBLE), owned.limits), owned.tenant_id)
         except SandboxBusy:
             ran = Ran(Ended.INFRA_ERROR)
         if ran.status is Ended.INFRA_ERROR:

@@ -30,6 +30,8 @@ from tests.integration.gateway.conftest import (  # noqa: F401
     hone,
     other,
     other_tenant,
+    sandbox,
+    sandbox_address,
     serve,
     tenant,
 )
@@ -65,12 +67,12 @@ def objects_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def gateway(
     postgres: TestDatabase, gateway_port: int, reward_address: str, simulation_address: str, objects_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, sandbox_address: str,  # noqa: F811
 ) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
         more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address,
-                "HONE_SIMULATION_ADDRESS": simulation_address}
+                "HONE_SIMULATION_ADDRESS": simulation_address, "HONE_SANDBOX_ADDRESS": sandbox_address}
         yield serve(children, postgres, objects_url, more, gateway_port)
 
 
@@ -89,7 +91,8 @@ def reward(
 
 @pytest.fixture(scope="module")
 def world(
-    gateway: Gateway, hone: Client, postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory,  # noqa: F811
+    gateway: Gateway, hone: Client, postgres: TestDatabase, sandbox: None,  # noqa: F811, ARG001
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> World:
     directory = toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32,
                           vocab_size=128, symbols=toy.TEXT)

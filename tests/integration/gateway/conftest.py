@@ -26,6 +26,7 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.seed import Seeded
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
+from tests.servers.service import running
 
 MAX_BODY_MB = 4
 MAX_UPLOADS = 40
@@ -50,12 +51,26 @@ class Gateway:
 
 
 @pytest.fixture(scope="module")
-def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+def sandbox_address() -> str:
+    """Where the module's gateway looks for a sandbox: nobody is there, unless the module uses `sandbox`."""
+    return f"127.0.0.1:{ports.pick(1)[0]}"
+
+
+@pytest.fixture(scope="module")
+def sandbox(sandbox_address: str) -> Iterator[None]:
+    with running("sandbox", HONE_SANDBOX_ADDRESS=sandbox_address, HONE_SANDBOX_PLACES="2"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def gateway(
+    postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory, sandbox_address: str,
+) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
         yield serve(children, postgres, f"file://{home / 'objects'}", {
             "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
-            "HONE_TENANT_UPLOADS": str(MAX_UPLOADS)})
+            "HONE_TENANT_UPLOADS": str(MAX_UPLOADS), "HONE_SANDBOX_ADDRESS": sandbox_address})
 
 
 def serve(

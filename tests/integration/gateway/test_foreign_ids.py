@@ -45,7 +45,7 @@ class Owned:
 @pytest.fixture(scope="module")
 def owned(
     hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase, tenant: str,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, sandbox: None,  # noqa: ARG001
 ) -> Owned:
     packages = tmp_path_factory.mktemp("packages") / "private.zip"
     packages.write_bytes(packed(shop().files))

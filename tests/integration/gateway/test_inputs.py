@@ -150,6 +150,7 @@ def test_a_dataset_with_a_row_beyond_todays_bound_is_refused_for_runs(
         "task.dataset", True, True)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_packages_are_versions_of_a_name_and_come_back_as_they_were(
     hone: Client, other: Client, tmp_path: Path,
 ) -> None:
@@ -195,6 +196,21 @@ def test_what_is_no_package_is_refused_by_its_field(hone: Client, tmp_path: Path
         assert [problem.field for problem in refused.value.problems] == [field]
 
 
+@pytest.mark.usefixtures("sandbox")
+def test_a_package_is_refused_with_the_tasks_that_their_chains_do_not_solve(hone: Client, tmp_path: Path) -> None:
+    bad, task = tmp_path / "bad.zip", shop().tasks[0]
+    bad.write_bytes(packed(shop(tasks=[task, task.model_copy(update={"id": "half", "chain": task.chain[:1]})]).files))
+    with pytest.raises(client_errors.Refused) as refused:
+        hone.add_package("bad", bad)
+    assert str(refused.value.problems[0]) == (
+        'file.tasks.jsonl.1.truth.orders.W1.status: found "cancelled", expected "paid", which the chain of task half '
+        "leaves, and 1 more that differ")
+    bad.write_bytes(packed(shop(source=shop().source.replace('order["total"]}', 'order["price"]}')).files))
+    with pytest.raises(client_errors.Refused, match="of task cancel-1: cancel_order failed: KeyError: 'price'"):
+        hone.add_package("bad", bad)
+
+
+@pytest.mark.usefixtures("sandbox")
 def test_contents_that_come_at_one_time_under_one_name_are_versions_of_their_own(hone: Client, tmp_path: Path) -> None:
     for number in range(8):
         (tmp_path / f"{number}.zip").write_bytes(packed(shop(source=shop().source + "\n" * number).files))

@@ -14,13 +14,15 @@ place, and returns a JSON value:
 repeated does the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from hone.environments.packages import plain_source
 from hone.environments.packages.package import Package, Tables
 from hone.environments.packages.state_form import unfit
-from hone.sandbox.program import Ended, Limits, Program, Ran
+from hone.sandbox.program import Ended, Limits, Outcome, Program, Ran
 
 LIMITS = Limits(wall_s=10.0, call_s=2.0, cpu_s=10.0)
 MOST_STATE_BYTES = 2**20
@@ -100,14 +102,16 @@ def called(runner: Runner, package: Package, calls: Sequence[PackageCall]) -> li
         calls=[[one.tables, one.tool, one.arguments, one.step] for one in calls]))
     if ran.status is Ended.INFRA_ERROR:
         raise ToolsLost(ran.detail)
-    found = [_called(one, outcome.value, outcome.error) for one, outcome in zip(calls, ran.outcomes, strict=False)]
+    found = [outcome_read(package, one, outcome) for one, outcome in zip(calls, ran.outcomes, strict=False)]
     why = f"{ran.status}: {ran.detail}" if ran.detail else str(ran.status)
     return [*found, *(Called(one.tables, failed=why) for one in calls[len(found):])]
 
 
-def _called(call: PackageCall, value: Any, error: str) -> Called:
-    if error:
-        return Called(call.tables, failed=error.replace("\0", "\ufffd"))  # no column of text can hold it
+def outcome_read(package: Package, call: PackageCall, outcome: Outcome) -> Called:
+    """Return what came of a call of `_hone_call`."""
+    value = outcome.value
+    if outcome.error:
+        return Called(call.tables, failed=outcome.error.replace("\0", "\ufffd"))  # no column of text can hold it
     if wrong := unfit(value):
         return Called(call.tables, failed=f"it left {wrong.found} as {wrong.field or 'a value'}, expected "
                                           f"{wrong.expected}")
@@ -115,7 +119,20 @@ def _called(call: PackageCall, value: Any, error: str) -> Called:
         return Called(call.tables, rejected=str(value["rejected"]))
     if not isinstance(value, dict) or set(value) != {"tables", "result"} or not are_tables(value["tables"]):
         return Called(call.tables, failed="it left something else than rows by table and key")
+    if other := other_tables(call.tables, value["tables"], {table.name for table in package.manifest.tables}):
+        return Called(call.tables, failed=f"it left {other}")
     return Called(value["tables"], value["result"])
+
+
+def other_tables(before: Iterable[str], after: Iterable[str], known: Iterable[str]) -> str:
+    """Return which table tools took away or made up; empty: none."""
+    gone, new = sorted({*before} - {*after}), sorted({*after} - {*before} - {*known})
+    return f"no table {gone[0]}, expected one" if gone else f"an unknown table {new[0]}, expected none" if new else ""
+
+
+def sharing_check(source: str, limits: Limits) -> Program:
+    """Return the program whose one call says whether calls of `source`, a tools.py, may share a program."""
+    return Program(Path(plain_source.__file__).read_text(), function="keeps_nothing", calls=[[source]], limits=limits)
 
 
 def are_tables(value: Any) -> bool:

@@ -73,7 +73,7 @@ class PackageEpisode:
         state = _PackageState(**snapshot)
         numbers = [one for one in (state.step, state.failures) if type(one) is int and one >= 0]
         if not are_tables(state.tables) or unfit(state.tables) or len(numbers) < 2 or not isinstance(
-                state.answer, str | None):
+                state.answer, str | None) or set(state.tables) != set(self._task.initial):
             raise ValueError("expected tables, counts and an answer")
         self._state = state
 

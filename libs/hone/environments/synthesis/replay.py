@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hone.environments.packages.calling import LIMITS, PREAMBLE, Runner, ToolsLost
+from hone.environments.packages.calling import LIMITS, PREAMBLE, Runner, ToolsLost, other_tables
 from hone.environments.packages.package import Package, Tables, ToolUse
 from hone.sandbox.program import Ended, Program
 
@@ -68,12 +68,14 @@ def replayed(runner: Runner, package: Package, chains: Sequence[Chain]) -> list[
                               zip(one.numbers, one.uses, strict=True)]] for one in chains]))
     if ran.status is Ended.INFRA_ERROR:
         raise ToolsLost(ran.detail)
-    found = [Replayed(one.initial, failed=outcome.error) if outcome.error else _read(outcome.value)
+    found = [Replayed(one.initial, failed=outcome.error) if outcome.error else _read(one, outcome.value)
              for one, outcome in zip(chains, ran.outcomes, strict=False)]
     return [*found, *(Replayed(one.initial, failed=f"{ran.status}: {ran.detail}") for one in chains[len(found):])]
 
 
-def _read(value: dict[str, Any]) -> Replayed:
+def _read(ran: Chain, value: dict[str, Any]) -> Replayed:
+    if other := other_tables(ran.initial, value["tables"], ran.initial):
+        return Replayed(ran.initial, failed=f"it left {other}")
     return Replayed(value["tables"], dict(value["results"]), dict(value["refused"]))
 
 

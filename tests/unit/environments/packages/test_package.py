@@ -119,6 +119,8 @@ def test_a_result_that_is_no_number_fails_the_call() -> None:
     ('raise ValueError("nul \\0.")', "nul \ufffd."),
     ('raise Rejected("\\0")', "rejected, expected text without NUL characters and lone surrogates"),
     ('db["orders"]["W1"]["email"] = "\\ud800"', "tables.orders.W1.email, expected text without NUL"),
+    ("db.clear()", "it left no table orders, expected one"),
+    ('del db["refunds"]', "it left no table refunds"), ('db["notes"] = {}', "it left an unknown table notes"),
     ('db["orders"]["W1"]["total"] = 10 ** 400', "a whole number beyond all floats"),
     ('a = []\n    for _ in range(900): a = [a]\n    return a', "values nested more than 50 deep"),
     ('a = []\n    for _ in range(900): a = [a]\n    db["orders"]["W1"]["email"] = a', "nested more than 50 deep")])
