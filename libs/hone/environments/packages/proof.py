@@ -28,7 +28,7 @@ from hone.environments.packages.state_check import mismatches
 from hone.sandbox.program import MEBI, Ended, Program, Ran
 from hone.spec.problems import Problem, found
 
-MOST_PROBLEMS = 20
+MOST_PROBLEMS = 10
 """Tasks that are named; those after them are not looked at."""
 PROOF_LIMITS = replace(LIMITS, wall_s=60.0, cpu_s=60.0, output_bytes=16 * MEBI)
 _PROGRAMS, _MOST_CALLS, _MOST_CHARACTERS, _LONGEST = 4, 64, 4 * MEBI, 500
@@ -82,7 +82,10 @@ def _groups(package: Package) -> list[range]:
 
 
 def _of_group(runner: Runner, package: Package, places: range) -> list[Problem]:
-    """Return what is wrong with tasks. One that ends its program is repeated alone, and the next share another."""
+    """Return what is wrong with tasks. One that ends its program is repeated alone, and the next share another.
+
+    After one that fails alone no other is looked at: a tool that loops takes its time in each.
+    """
     wrong, left = list[Problem | None](), list(places)
     while left:
         ended = _together(runner, package, [package.tasks[place] for place in left]) if len(places) > 1 else []
@@ -90,7 +93,7 @@ def _of_group(runner: Runner, package: Package, places: range) -> list[Problem]:
         left = left[len(ended):]
         if left:
             wrong.append(_wrong(package, left[0], _alone(runner, package, package.tasks[left[0]])))
-            left = left[1:]
+            left = [] if wrong[-1] else left[1:]
     return [one for one in wrong if one]
 
 
