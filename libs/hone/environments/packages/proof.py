@@ -7,7 +7,6 @@ with a program for each call, as every chain is where the tools might keep somet
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -58,8 +57,11 @@ def problems(runner: Runner, package: Package) -> list[Problem]:
     places = range(len(package.tasks))
     groups = _groups(package) if _keeps_nothing(runner, package) else [places[one:one + 1] for one in places]
     work = partial(_of_group, runner, package)
-    with ThreadPoolExecutor(_PROGRAMS) as threads, closing(threads.map(work, groups)) as each:
-        return list(islice((wrong for group in each for wrong in group), MOST_PROBLEMS))
+    with ThreadPoolExecutor(_PROGRAMS) as threads:
+        each = threads.map(work, groups)
+        first = list(islice((wrong for group in each for wrong in group), MOST_PROBLEMS))
+        threads.shutdown(cancel_futures=True)
+        return first
 
 
 def _keeps_nothing(runner: Runner, package: Package) -> bool:
