@@ -26,6 +26,7 @@ from hone.environments.tasks import Split, episode_from_proto, json_object, to_p
 from hone.environments.tools import Examinable, Tool, ToolCall, ToolError, use
 from hone.rpc.errors import Diverged, InvalidField, NotFound, Refused
 from hone.rpc.tenancy import calling
+from hone.spec.snapshots import WrongSnapshot
 from hone.telemetry import logs
 from services.simulation import users
 from services.simulation.answers import observation_message, transition_message
@@ -324,7 +325,9 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
             one.restore(state)
     except EpisodeOver as error:
         raise Refused(str(error)) from error
-    except (KeyError, TypeError, ValueError) as error:
+    except WrongSnapshot as wrong:
+        raise InvalidField("state_json", request.state_json[:200], f"a snapshot of this task ({wrong})") from wrong
+    except (LookupError, AttributeError, ArithmeticError, TypeError, ValueError) as error:
         raise InvalidField("state_json", request.state_json[:200], "a snapshot of this task") from error
     if request.state_hash and one.state_hash() != request.state_hash:
         raise Diverged(f"state_hash: the restored state has {one.state_hash()}, expected {request.state_hash}")

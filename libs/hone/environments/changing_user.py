@@ -36,6 +36,7 @@ from hone.remembering.lives import Life, Sizes
 from hone.remembering.phrases import PHRASES, Manner
 from hone.remembering.scores import PeriodResult, report
 from hone.remembering.speech import USER, Turn, fault, prompt
+from hone.spec.snapshots import fields_of
 
 
 class ChangingUserParams(EnvironmentParams):
@@ -175,9 +176,10 @@ class ChangingUserEpisode:
         return {"actions": [*self._now.actions]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
+        actions = fields_of(snapshot, {"actions": list[str]})["actions"]
         self._now = _LifeProgress(self.world.examination())
         self._begin()
-        for action in snapshot["actions"]:
+        for action in actions:
             self._taken(action)
 
     def fork(self) -> "ChangingUserEpisode":

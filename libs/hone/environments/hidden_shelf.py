@@ -22,6 +22,7 @@ from hone.environments.contract import (
 )
 from hone.environments.hashing import digest
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import state_of
 
 THINGS = ("mug", "book", "vase", "key", "lamp", "bowl", "watch", "pen")
 TABLE = "table 1"
@@ -111,7 +112,7 @@ class HiddenShelfEpisode:
         return asdict(self._state)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _ShelfState(**snapshot)
+        self._state = state_of(_ShelfState, snapshot)
 
     def fork(self) -> "HiddenShelfEpisode":
         other = HiddenShelfEpisode(self._world, self._params)

@@ -21,6 +21,7 @@ from hone.environments.hashing import digest
 from hone.environments.household_engine import World
 from hone.environments.household_games import KINDS, Game, Kind, game, lexicon
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import fields_of
 
 _COMMANDS = (
     "Commands: go to R, open R, close R, take O from R, move O to R, clean O with R, heat O with R, cool O with R, "
@@ -84,8 +85,9 @@ class HouseholdEpisode:
         return {"typed": [*self._typed]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
+        typed = fields_of(snapshot, {"typed": list[str]})["typed"]
         self._typed, self._world = [], World(self._game)
-        for command in snapshot["typed"]:
+        for command in typed:
             self._type(command)
 
     def fork(self) -> "HouseholdEpisode":

@@ -18,6 +18,7 @@ from hone.audiences.simulator import Audience, personas
 from hone.environments.contract import EnvironmentParams, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import digest, splitmix
 from hone.environments.single_turn import Asks
+from hone.spec.snapshots import fields_of
 
 _ACTION = re.compile(r"\s*(?:discount\s+)?(\d{1,3})\s*%?\s*", re.IGNORECASE)
 _PERSONAS = 64
@@ -95,7 +96,7 @@ class StrategyEpisode:
         return {"answer": self._answer}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._answer = snapshot["answer"]
+        self._answer = fields_of(snapshot, {"answer": str | None})["answer"]
 
     def fork(self) -> "StrategyEpisode":
         return StrategyEpisode(self._merchant, self._params, self._asked, self._answer)

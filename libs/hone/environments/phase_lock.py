@@ -20,6 +20,7 @@ from hone.environments.contract import (
 )
 from hone.environments.hashing import digest, splitmix
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import WrongSnapshot, state_of
 
 COLOURS = ("red", "blue", "green", "yellow", "white", "black", "orange", "purple")
 
@@ -88,7 +89,10 @@ class PhaseLockEpisode:
         return {"passed": self._state.passed, "holds": self._state.holds, "turns": self._state.turns}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _Progress(**snapshot)
+        state = state_of(_Progress, snapshot)
+        if state.passed > len(self._doors):
+            raise WrongSnapshot("passed", state.passed, f"at most {len(self._doors)}, the doors of the task")
+        self._state = state
 
     def fork(self) -> "PhaseLockEpisode":
         other = PhaseLockEpisode(self._doors, self._params)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hone.environments.contract import EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import digest
+from hone.spec.snapshots import fields_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class SingleTurn:
         return {"answer": self._answer}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._answer = snapshot["answer"]
+        self._answer = fields_of(snapshot, {"answer": str | None})["answer"]
 
     def fork(self) -> "SingleTurn":
         return SingleTurn(self._question, self._answer)

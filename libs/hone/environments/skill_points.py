@@ -13,6 +13,7 @@ from pydantic import Field
 from hone.environments.contract import EnvironmentParams, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import SEED_BITS, digest, mixed_seed
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import WrongSnapshot, state_of
 
 GO, AID = "go", "aid"
 
@@ -108,7 +109,10 @@ class SkillPointsEpisode:
         return asdict(self._state)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _Passed(**snapshot)
+        state = state_of(_Passed, snapshot)
+        if state.passed > len(self._points):
+            raise WrongSnapshot("passed", state.passed, f"at most {len(self._points)}, the points of the task")
+        self._state = state
 
     def fork(self) -> "SkillPointsEpisode":
         other = SkillPointsEpisode(self._points, self._params)

@@ -16,6 +16,7 @@ from pydantic import Field
 from hone.environments import turn_rules
 from hone.environments.contract import EnvironmentParams, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import digest, splitmix
+from hone.spec.snapshots import WrongSnapshot, fields_of
 
 Rule = Literal["length", "compliance", "repetition", "right"]
 
@@ -90,7 +91,10 @@ class SortTurnsEpisode:
         return {"told": state.placed, "turns": state.turns, **tries}  # keys of stored state hashes
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _SortingState(snapshot["told"], snapshot["turns"], tuple(snapshot.get("tries", ())))
+        given = fields_of(snapshot, {"told": int, "turns": int, "tries": tuple[str, ...]}, optional=["tries"])
+        if given["told"] > len(self._answer):
+            raise WrongSnapshot("told", given["told"], f"at most {len(self._answer)}, the digits of the task")
+        self._state = _SortingState(given["told"], given["turns"], given.get("tries", ()))
 
     def fork(self) -> "SortTurnsEpisode":
         other = SortTurnsEpisode(self._opening, self._params)

@@ -36,6 +36,7 @@ from hone.environments.sql_reading import NotMetadata, NotSql, Table, ordered, r
 from hone.environments.sql_results import Comparison, same
 from hone.environments.statements import StatementError, scripted
 from hone.environments.tools import Tool, ToolCall, ToolError, tool_call, use
+from hone.spec.snapshots import state_of
 
 _MOST_CELLS = 200_000
 PHASES = ("explore_schema", "propose_schema", "generate_sql", "confirm_answer")
@@ -192,7 +193,7 @@ class SqlEpisode:
         return asdict(self._state)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _State(**{**snapshot, "done": tuple(snapshot["done"]), "seen": tuple(snapshot["seen"])})
+        self._state = state_of(_State, snapshot)
 
     def fork(self) -> "SqlEpisode":
         other = SqlEpisode(self._asked, self._params, self._gold)

@@ -11,7 +11,7 @@ sample is masked.
 """
 
 import sqlite3
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from hone.environments.hashing import digest, splitmix
 from hone.environments.sql_tables import made
 from hone.environments.statements import StatementError, content, queried, scripted
 from hone.environments.tools import Tool, ToolError, tool_call, use
+from hone.spec.snapshots import state_of
 
 _TEXT, _ROWS = 2_000, 200
 """Most characters and rows of a result that the policy sees."""
@@ -133,7 +134,7 @@ class SqliteEpisode:
         return {**self._state.__dict__, "database": b64encode(self._state.database).decode()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _DatabaseState(**{**snapshot, "database": b64decode(snapshot["database"])})
+        self._state = state_of(_DatabaseState, snapshot)
 
     def fork(self) -> "SqliteEpisode":
         other = SqliteEpisode(self._asked, self._turns, self._opening, self._fresh, self._facts)

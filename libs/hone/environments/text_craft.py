@@ -29,6 +29,7 @@ from hone.environments.contract import (
 )
 from hone.environments.hashing import digest
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import fields_of
 
 _MADE_OF = ("oak", "birch", "iron", "gold", "stone", "clay", "copper", "quartz")
 _FORMS = ("log", "plank", "stick", "ingot", "block", "slab", "rod", "gear", "plate", "frame")
@@ -157,7 +158,8 @@ class TextCraftEpisode:
         return {"held": dict(sorted(self._held.items())), "turns": self._turns}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._held, self._turns = Counter(snapshot["held"]), snapshot["turns"]
+        given = fields_of(snapshot, {"held": dict[str, int], "turns": int})
+        self._held, self._turns = Counter(given["held"]), given["turns"]
 
     def fork(self) -> "TextCraftEpisode":
         other = TextCraftEpisode(self._book, self._params)

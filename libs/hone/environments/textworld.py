@@ -23,6 +23,7 @@ from hone.environments.contract import (
 )
 from hone.environments.hashing import digest
 from hone.environments.seeded import Seeded
+from hone.spec.snapshots import fields_of
 
 _LOOKING = ("look", "inventory", "examine ")
 """Commands that change nothing. Every observation already holds their answers."""
@@ -85,8 +86,9 @@ class TextWorldEpisode:
         return {"typed": [*self._typed]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
+        typed = fields_of(snapshot, {"typed": list[str]})["typed"]
         self._typed, self._progress = [], _started(self._game)
-        for command in snapshot["typed"]:
+        for command in typed:
             self._type(command)
 
     def fork(self) -> "TextWorldEpisode":

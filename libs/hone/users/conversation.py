@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
+from hone.spec.snapshots import WrongSnapshot, fields_of, state_of
 from hone.users import prompts, script
 from hone.users.checks import fault
 from hone.users.profile import Profile
@@ -126,11 +127,12 @@ class Conversation:
         return found
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go to the state of a snapshot of the same user. Raises KeyError and TypeError for another value."""
-        cue = snapshot["cue"]
-        self._talk = _Talk(
-            UserState(**_tuples(snapshot["user"])), tuple(snapshot["spoken"]), Cue(**_tuples(cue)) if cue else None,
-            tuple((words, reason) for words, reason in snapshot["refused"]), tuple(snapshot.get("given", ())))
+        """Go to the state of a snapshot of the same user. Raises WrongSnapshot for another value."""
+        given = fields_of(snapshot, {**get_type_hints(_Talk), "user": dict[str, Any], "cue": dict[str, Any] | None})
+        if given["cue"] is not None and self._speech == self._opening == "scripted":
+            raise WrongSnapshot("cue", given["cue"], "nothing, as no model speaks for this user")
+        cue = None if given["cue"] is None else state_of(Cue, given["cue"])
+        self._talk = _Talk(**{**given, "user": state_of(UserState, given["user"]), "cue": cue})
 
     def fork(self) -> "Conversation":
         """Return an independent conversation in the same state."""
@@ -148,7 +150,3 @@ class Conversation:
     def _said(self, words: str) -> Reply:
         self._talk = replace(self._talk, spoken=(*self._talk.spoken, words), cue=None, refused=())
         return Reply(words, ended=self._talk.user.ended)
-
-
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

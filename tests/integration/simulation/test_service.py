@@ -157,9 +157,10 @@ def test_a_snapshot_with_another_state_is_refused(simulation: Any, world: Any) -
     with pytest.raises(grpc.RpcError) as raised:
         simulation.Restore(RestoreRequest(task=shot.task, state_json=shot.state_json, state_hash="another"))
     assert raised.value.code() == grpc.StatusCode.DATA_LOSS
-    with pytest.raises(grpc.RpcError) as raised:
-        simulation.Restore(RestoreRequest(task=shot.task, state_json="{}"))
-    assert refused_field(raised.value)[0] == "state_json"
+    for odd in ("{}", "[]", "3", "NaN", "null", '{"answer": null}', '{"typed": [5]}', '{"typed": {}, "turn": 1e999}'):
+        with pytest.raises(grpc.RpcError) as raised:
+            simulation.Restore(RestoreRequest(task=shot.task, state_json=odd))
+        assert (refused_field(raised.value)[0], raised.value.code()) == ("state_json", grpc.StatusCode.INVALID_ARGUMENT)
 
 
 def test_steps_that_go_together_have_each_its_own_end(simulation: Any, world: Any) -> None:

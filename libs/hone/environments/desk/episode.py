@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 from hone.environments.contract import EpisodeFailed, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.desk import times
@@ -15,6 +15,7 @@ from hone.environments.desk.store import DeskStore
 from hone.environments.desk.task import SHARES, DeskTask
 from hone.environments.hashing import digest
 from hone.environments.tools import FAULTS, Tool, ToolError, tool_call, use
+from hone.spec.snapshots import WrongSnapshot, fields_of
 
 DECIDE = "Decide from the available information."
 """The answer to a question of the agent, once in an episode."""
@@ -62,8 +63,11 @@ class DeskEpisode:
         return {**asdict(self._work), "state": self._store.state, "made": self._store.made}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        kept = dict(snapshot)
-        self._store.state, self._store.made = kept.pop("state"), kept.pop("made")
+        kept = fields_of(snapshot, {**get_type_hints(_Work), "state": dict[str, Any], "made": int})
+        state = kept.pop("state")
+        if not _alike(self._task.state, state):
+            raise WrongSnapshot("state", state, "the parts of the task's first state, of their types")
+        self._store.state, self._store.made = state, kept.pop("made")
         self._work = _Work(**kept)
         self._store.ticks = self._work.turns
 
@@ -169,3 +173,15 @@ def components(found: DeskGrade, transcript: Transcript) -> dict[str, float]:
         **{kind: sum(one.counts for one in of) / len(of) for kind, of in kinds.items() if of},
         **{f"check.{one.id}": float(one.counts) for one in found.checks if one.status != "cannot_decide"},
         **{f"failure.{name.replace(' ', '_')}": float(failed.count(name)) for name in FAILURES}}
+
+
+def _alike(first: Any, other: Any) -> bool:
+    """Return whether a state has the parts of another, and in each of them records where that has records."""
+    return first.keys() == other.keys() and all(
+        type(part) is type(other[name]) and (not part or not other[name] or _kinds(part) == _kinds(other[name]))
+        for name, part in first.items())
+
+
+def _kinds(part: Any) -> set[type]:
+    """Return the types of the values in a part of a state."""
+    return set(map(type, part.values() if isinstance(part, dict) else part if isinstance(part, list) else [part]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 from hone.environments import turn_rules
 from hone.environments.contract import Ask, EpisodeFailed, EpisodeOver, Message, Observation, Row, Transition
@@ -11,6 +11,7 @@ from hone.environments.dialogues.measures import Tokens
 from hone.environments.dialogues.scenario import DialogueDomain, Scenario, Store, as_expected
 from hone.environments.hashing import digest
 from hone.environments.tools import ToolError, tool_call, use
+from hone.spec.snapshots import WrongSnapshot, fields_of
 from hone.users.conversation import Conversation, Reply, Unfaithful
 from hone.users.profile import found
 
@@ -28,6 +29,8 @@ class Terms:
     band: tuple[int, int]  # fewest and most tokens of a text
     tokens: Tokens
     shows_policy: bool
+
+_Tables = dict[str, dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,13 @@ class DialogueEpisode:
                 "refused": [[*one] for one in said.refused]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._user.restore(snapshot["user"])
-        self._store.tables = snapshot["tables"]
-        self._said = _Said(snapshot["turns"], tuple(snapshot["texts"]), tuple(snapshot["scores"]),
-                           tuple((words, reason) for words, reason in snapshot["refused"]))
+        given = fields_of(snapshot, {**get_type_hints(_Said), "user": dict[str, Any], "tables": _Tables})
+        tables, user = given.pop("tables"), given.pop("user")
+        if set(tables) != set(self._scenario.tables):
+            raise WrongSnapshot("tables", sorted(tables), f"the tables {', '.join(self._scenario.tables)}")
+        self._user.restore(user)
+        self._store.tables = tables
+        self._said = _Said(**given)
 
     def fork(self) -> "DialogueEpisode":
         other = DialogueEpisode(self._scenario, self._domain, self._fresh, self._terms)

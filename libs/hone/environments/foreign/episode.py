@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from hone.environments.contract import EpisodeLost, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.foreign.losses import LOSSES
 from hone.environments.hashing import digest
+from hone.spec.snapshots import fields_of
 from hone.text.storable import storable
 
 LONGEST = 100_000
@@ -90,11 +91,12 @@ class ForeignEpisode:
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Repeat the actions in a new world. Raises EpisodeLost where that leads to another state, and leaves it."""
+        given = fields_of(snapshot, {"actions": list[str], "hash": str})
         try:
             self.reset()
-            for action in snapshot["actions"]:
+            for action in given["actions"]:
                 self.step(action)
-            if self._hash != snapshot["hash"]:
+            if self._hash != given["hash"]:
                 raise EpisodeLost("the world answered otherwise when the actions were repeated")
         except BaseException:
             self.close()

@@ -4,7 +4,7 @@ import copy
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 from hone.environments.contract import (
     Ask,
@@ -23,9 +23,11 @@ from hone.environments.tau2 import grading
 from hone.environments.tau2.domain import ServiceDomain
 from hone.environments.tau2.history import opening
 from hone.environments.tau2.program import Call, CallFailed, play
+from hone.environments.tau2.scripted_user import ScriptedUser
 from hone.environments.tau2.talk import Participant, Said
 from hone.environments.tau2.task import DomainTask
 from hone.environments.tools import tool_call
+from hone.spec.snapshots import WrongSnapshot, fields_of
 
 USER = "user"
 """The role that is asked for a user's words."""
@@ -101,10 +103,11 @@ class DomainEpisode:
         return found
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        user, state = snapshot["user"], {name: value for name, value in snapshot.items() if name != "user"}
-        self._user.restore(user)
-        lists: dict[str, Any] = {name: tuple(value) for name, value in state.items() if isinstance(value, list)}
-        self._state = _DomainState(**{**state, **lists, "calls": tuple(tuple(call) for call in state["calls"])})
+        state = fields_of(snapshot, {**get_type_hints(_DomainState), "user": dict[str, Any]})
+        if state["waits"] and isinstance(self._user, ScriptedUser):
+            raise WrongSnapshot("waits", True, "false, as no model speaks for this user")
+        self._user.restore(state.pop("user"))
+        self._state = _DomainState(**state)
 
     def fork(self) -> "DomainEpisode":
         user = copy.deepcopy(self._user)

@@ -11,6 +11,7 @@ from hone.environments.contract import EpisodeFailed, Message
 from hone.environments.tau2.talk import Said
 from hone.environments.tau2.task import UserScenario
 from hone.environments.written_calls import written_calls
+from hone.spec.snapshots import fields_of
 from hone.text.reasoning import Unfinished, said
 from hone.users.prompts import GREETING, STOP
 
@@ -81,7 +82,8 @@ class ModelUser:
         return {"spoken": list(self._spoken), "refused": self._refused}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        self._spoken, self._refused = list(snapshot["spoken"]), snapshot["refused"]
+        given = fields_of(snapshot, {"spoken": list[dict[str, Any]], "refused": int})
+        self._spoken, self._refused = given["spoken"], given["refused"]
 
     def _added(self, words: str) -> None:
         self._spoken.append({"role": "assistant", "content": words.strip()})

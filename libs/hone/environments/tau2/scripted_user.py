@@ -10,6 +10,7 @@ from typing import Any
 
 from hone.environments.tau2.talk import Said
 from hone.environments.tau2.task import Action, UserScenario
+from hone.spec.snapshots import fields_of
 from hone.users.conversation import Conversation
 from hone.users.profile import Fact, Goal, Profile
 
@@ -58,8 +59,9 @@ class ScriptedUser:
         return {"talk": self._talk.snapshot(), "used": self._used, "text": self._text}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        self._talk.restore(snapshot["talk"])
-        self._used, self._text = snapshot["used"], snapshot["text"]
+        given = fields_of(snapshot, {"talk": dict[str, Any], "used": int, "text": str})
+        self._talk.restore(given["talk"])
+        self._used, self._text = given["used"], given["text"]
 
     def _named(self, text: str) -> list[str]:
         """Return the tools that a text names, with spaces or underscores, in the order of their names' places."""
