@@ -30,7 +30,7 @@ from hone.environments.hashing import digest, splitmix
 from hone.environments.sql_tables import made
 from hone.environments.statements import StatementError, content, queried, scripted
 from hone.environments.tools import Tool, ToolError, tool_call, use
-from hone.spec.snapshots import state_of
+from hone.spec.snapshots import WrongSnapshot, state_of
 
 _TEXT, _ROWS = 2_000, 200
 """Most characters and rows of a result that the policy sees."""
@@ -134,7 +134,12 @@ class SqliteEpisode:
         return {**self._state.__dict__, "database": b64encode(self._state.database).decode()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = state_of(_DatabaseState, snapshot)
+        state = state_of(_DatabaseState, snapshot)
+        try:
+            queried(state.database, lambda opened: opened.execute("SELECT count(*) FROM sqlite_master").fetchone())
+        except (StatementError, sqlite3.Error) as error:
+            raise WrongSnapshot("database", f"{len(state.database)} bytes", f"a SQLite database ({error})") from error
+        self._state = state
 
     def fork(self) -> "SqliteEpisode":
         other = SqliteEpisode(self._asked, self._turns, self._opening, self._fresh, self._facts)

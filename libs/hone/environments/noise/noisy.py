@@ -14,7 +14,6 @@ from pydantic import Field
 from hone.environments.contract import (
     Ask,
     Elsewhere,
-    Entities,
     Episode,
     Message,
     Observation,
@@ -30,6 +29,7 @@ from hone.environments.noise.user_noise import USER_RULES, guideline
 from hone.environments.tools import Examinable, Tool, ToolCall, tool_call
 from hone.spec.noise import LOSES, QUOTAS, USERS, NoiseType, TaskNoise
 from hone.spec.parameters import Strict
+from hone.spec.snapshots import fields_of, state_of
 
 REPAIR = "repair"
 _USER = "user"
@@ -60,6 +60,10 @@ class _NoiseState:
     injected: tuple[Injected, ...] = ()
     repaired: tuple[str, ...] = ()
     awaited: _Awaited | None = None
+
+
+_OWN: dict[str, Any] = {"step": int, "injected": tuple[Injected, ...], "repaired": tuple[str, ...],
+                        "seen": dict[str, Any] | None, "awaited": dict[str, Any] | None}
 
 
 class NoisyEpisode:
@@ -101,12 +105,11 @@ class NoisyEpisode:
         return {**self.inner.snapshot(), KEY: own}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        own = snapshot[KEY]
+        own = fields_of(snapshot[KEY], _OWN, optional=["awaited"])
         self.inner.restore({name: value for name, value in snapshot.items() if name != KEY})
-        self._state = _NoiseState(
-            own["step"], tuple(Injected(**one) for one in own["injected"]), tuple(own["repaired"]),
-            _awaited(own["awaited"]) if own.get("awaited") else None)
-        self._seen = _observation(own["seen"]) if own["seen"] else None
+        self._state = _NoiseState(own["step"], own["injected"], own["repaired"],
+                                  _awaited(own["awaited"]) if own.get("awaited") else None)
+        self._seen = state_of(Observation, own["seen"]) if own["seen"] else None
 
     def fork(self) -> "NoisyEpisode":
         other = type(self)(self.inner.fork(), self._noise)
@@ -327,13 +330,7 @@ def _same_form(original: str, said: str) -> bool:
     return parts.is_json(after) and parts.shape(before) == parts.shape(after)
 
 
-def _observation(stored: Mapping[str, Any]) -> Observation:
-    entities, ask = stored["entities"], stored["ask"]
-    return Observation(**{
-        **stored, "entities": Entities(**entities) if entities else None, "ask": Ask(**ask) if ask else None})
-
-
 def _awaited(stored: Mapping[str, Any]) -> _Awaited:
-    taken = Transition(**{**stored["taken"], "observation": _observation(stored["taken"]["observation"])})
+    taken = Transition(**{**stored["taken"], "observation": state_of(Observation, stored["taken"]["observation"])})
     return _Awaited(taken, stored["tool"], stored["action"], stored["place"],
                     tuple((words, why) for words, why in stored["refused"]))
