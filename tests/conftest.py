@@ -18,6 +18,7 @@ import gc
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,6 +40,10 @@ settings.load_profile("fixed")
 
 # Thousands of collected tests and a million objects of libraries stay: looking for cycles among them only takes time.
 garbage.look_rarely()
+
+# A shell in whose background the tests run has them ignore Ctrl-C. Commands that a test interrupts would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Models of tests lie in directories: nothing asks Hugging Face's hub.
 os.environ["HF_HUB_OFFLINE"] = "1"

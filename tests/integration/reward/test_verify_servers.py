@@ -83,7 +83,7 @@ def test_a_reward_comes_with_its_components_and_what_was_sent(
 
 
 FAILURES = [
-    ("status 500", JUDGE_ERROR, "model_grader_server_error", "(after 2 attempts): {\"detail\": \"the sandbox"),
+    ("status 500", JUDGE_ERROR, "model_grader_server_error", "(after 2 attempts): the sandbox is away"),
     ("status 422", JUDGE_ERROR, "model_grader_refusal_error", "refuses the question with status 422"),
     ("stall", JUDGE_ERROR, "model_grader_server_error", "did not answer within 1.5 s (after 2 attempts)"),
     ("garbage", JUDGE_ERROR, "model_grader_server_error", "something else than a JSON object with a reward"),
