@@ -57,7 +57,7 @@ def test_rows_that_eat_memory_fail_their_run_with_the_reason(
     eating = plain.client.create_run(toy.spec(name, wordy, STEPS, **{
         "eval": None, "sampling": {"max_tokens": 4}, "task": {"dataset": name}, **changes}))
     healthy = beside.create_run(toy.spec(f"beside-{process}", "memory-base", STEPS, eval=None))
-    ended = wait_for(f"the end of {name}", lambda: plain.ended(eating.id), 240)
+    ended = wait_for(f"the end of {name}", lambda: plain.ended(eating.id), 400)
     assert ended.state == "failed"
     assert f"it ended two processes, {process} last: its memory was" in str(ended.reason)
     wait_for("the run beside it", lambda: beside.run(healthy.id).state == "succeeded", 240)

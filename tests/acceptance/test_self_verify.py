@@ -62,7 +62,7 @@ def kinds(scene: Scene, run_id: str) -> list[str]:
 
 def test_answers_and_verdicts_are_trained_in_turn_and_kills_change_no_bit(scene: Scene) -> None:
     run = scene.client.create_run(spec("undisturbed"))
-    scene.finished(run.id, timeout_s=60)
+    scene.finished(run.id, timeout_s=180)
     assert kinds(scene, run.id) == KINDS
     assert len(set(scene.weights(run.id))) == STEPS + 1, "each step moved the weights"
     check_judgements(scene, run.id)
@@ -116,7 +116,7 @@ def check_curves(series: dict[str, list[tuple[int, float]]]) -> None:
 def test_the_first_steps_may_only_judge_and_an_evaluation_votes_by_verdicts(scene: Scene) -> None:
     run = scene.client.create_run({**spec("first", 4, mode="verify_init", init_steps=2),
                                    "eval": {"prompts": 16, "every": 4, "sources": [VOTED]}})
-    scene.finished(run.id, timeout_s=60)
+    scene.finished(run.id, timeout_s=180)
     assert kinds(scene, run.id) == ["verify", "verify", "generate", "generate"]
     assert len(set(scene.weights(run.id))) == 5
     assert scene.rows("SELECT DISTINCT purpose, step, state FROM groups WHERE run_id = %s AND kind = 'generate' "
