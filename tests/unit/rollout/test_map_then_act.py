@@ -175,8 +175,8 @@ async def test_without_a_reset_only_harmless_actions_explore_and_the_task_goes_o
     assert noted(one, "outcome")[0] == {
         "success": True, "charged": True, "explored": 4, "executed": 4, "invalid": 0, "spent": 4, "turns": 20}
     over = await played(asked=group(budget=4, window=9, reset=False), turns=2)
-    assert kinds(over) == ["explore", "explore"]
-    assert (over.ended, noted(over, "outcome")) == ("done", [])
+    assert kinds(over) == ["explore", "map", "execute"], "the task has a turn left"
+    assert noted(over, "stop") == ["turns"]
 
 
 async def test_a_limit_ends_exploration_and_no_room_for_a_map_leaves_none() -> None:

@@ -18,6 +18,7 @@ from hone.environments.desk.written import WrittenTask, task_of
 from hone.environments.hashing import splitmix
 from hone.environments.tools import tool_call
 from hone.spec.findings import first
+from hone.spec.problems import unstorable
 
 
 def _at_hand(name: str, info: ValidationInfo) -> str:
@@ -117,6 +118,8 @@ def _named(item: Row, variant: Variant) -> DeskTask:
 
 def _written(given: Any) -> DeskTask:
     """Return the task that a row holds. Raises WrongParams."""
+    for wrong in unstorable(given):
+        raise WrongParams(".".join(filter(None, ("item.task", wrong.field))), wrong.found, wrong.expected)
     try:
         return task_of(WrittenTask.model_validate(given))
     except ValidationError as error:
