@@ -9,3 +9,4 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/python" -m checks.structure
 "$bin/python" -m checks.reachable
 "$bin/python" -m checks.generated
+"$bin/python" -m checks.changes

@@ -10,8 +10,8 @@ from checks import settings_page, spec_page
 from hone.resolution import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = [ROOT / "README.md",
-         *(page for folder in ("docs", "examples", "k8s") for page in sorted((ROOT / folder).glob("*.md")))]
+FOLDERS = ("docs", "docs/changes", "examples", "k8s")
+PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted((ROOT / folder).glob("*.md")))]
 LINK = re.compile(r"(?:\]\(|src=\")([^)\s\"]+)")
 
 
