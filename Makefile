@@ -1,6 +1,7 @@
 ## make demo       train a small model with the whole system and watch it improve; options: DEMO="--seed 2"
 ## make test       run every check except those of vLLM and of containers: lint, types, unit, integration, acceptance
 ## make quick      lint, types, unit tests and one acceptance test that trains a model; for use while you work
+## make durations  keep the seconds of each test file that the last run saw: the next runs begin with the longest
 ## make soak       run the long versions of acceptance tests: many random kills, several seeds (about 9 minutes)
 ## make lint       check style, import rules, lengths of files and functions, and generated code
 ## make types      check types with mypy
@@ -24,16 +25,20 @@ export OMP_NUM_THREADS ?= 1
 # Tests start hundreds of Python processes: modules are compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: $(shell sed -n 's/^## make \([a-z-]*\) .*/\1/p' Makefile) help integration acceptance loop static
+.PHONY: $(shell sed -n 's/^## make \([a-z-]*\) .*/\1/p' Makefile) help integration acceptance every loop bare static
 help:
 	@sed -n 's/^## //p' Makefile
 
 demo: $(VENV)/.installed-train
 	@$(BIN)/hone demo $(DEMO)
 
-test: static unit integration acceptance
+test: $(VENV)/.installed-test
+	@mkdir -p .cache && scripts/check.sh $(PYTEST_OPTIONS)
 
 quick: static unit loop
+
+durations:
+	@$(BIN)/python -m tests.distribution
 
 static:
 	@$(MAKE) --no-print-directory -j 2 lint types
@@ -45,7 +50,7 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy || { [ $$? -eq 2 ] && MYPY_NUM_WORKERS=0 $(BIN)/mypy; }
 
-unit integration acceptance loop soak: $(VENV)/.installed-test
+every unit integration acceptance loop soak bare: $(VENV)/.installed-test
 	scripts/test.sh $(BIN)/python $@ $(PYTEST_OPTIONS)
 
 vllm: $(VLLM)/.installed

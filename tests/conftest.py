@@ -22,6 +22,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,7 +30,7 @@ from xdist.remote import Producer
 
 from hone import garbage
 from hone.stack import ports
-from tests import distribution
+from tests import distribution, outcomes
 from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
@@ -77,8 +78,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByStack:
-    return distribution.ByStack(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByUnit:
+    return distribution.ByUnit(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say of each part how its tests ended, and note the seconds of each file for the next run's order."""
+    if not hasattr(terminalreporter.config, "workerinput"):
+        outcomes.report(terminalreporter)
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ def running(directory: Path) -> Iterator[tuple[str, str, str]]:
     port = ports.pick(1)[0]
     environment = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(_UNCHECKED_CALLS)}
     with Children(directory) as children:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, "-m", "tests.servers.moto_server", "-H", "127.0.0.1", "-p", str(port)]
         children.start("moto", command, env=environment)
         children.wait("moto", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
         yield f"127.0.0.1:{port}", *_make_user(f"http://127.0.0.1:{port}")
