@@ -8,5 +8,6 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/lint-imports" --no-logo
 "$bin/python" -m checks.structure
 "$bin/python" -m checks.reachable
+"$bin/python" -m checks.prose
 "$bin/python" -m checks.generated
 "$bin/python" -m checks.changes
