@@ -7,9 +7,9 @@ from hone.client import Client
 from hone.client.errors import Unauthenticated
 from tests.integration.console.conftest import kept_picture, pick, sign_in
 from tests.integration.console.rows import World
-from tests.integration.console.test_pages import check, check_both
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
+from tests.support.console.screens import check, check_both
 
 
 def test_a_key_is_made_shown_once_and_revoked(

@@ -10,11 +10,11 @@ from selenium.webdriver.common.keys import Keys
 from hone.client import Client
 from hone.client.audience_resources import AudienceFit
 from tests.integration.console.conftest import kept_picture
-from tests.integration.console.test_pages import check_both
 from tests.integration.simulation import logs
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
+from tests.support.console.screens import check_both
 
 
 @pytest.fixture(scope="module")

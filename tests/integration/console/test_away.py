@@ -5,9 +5,9 @@ import signal
 
 from tests.integration.console.conftest import kept_picture
 from tests.integration.console.rows import World
-from tests.integration.console.test_pages import check, pages
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
+from tests.support.console.screens import check, pages
 
 
 def test_every_page_without_its_gateway(signed_in: Browser, gateway: Gateway, world: World, tenant: str) -> None:

@@ -12,9 +12,9 @@ from hone.models import toy
 from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture
 from tests.integration.console.rows import World
-from tests.integration.console.test_pages import check, check_both
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
+from tests.support.console.screens import check, check_both
 
 
 def test_an_open_run_is_deleted(signed_in: Browser, hone: Client) -> None:

@@ -6,8 +6,8 @@ from selenium.webdriver.common.keys import Keys
 from hone.client import Client
 from tests.integration.console.conftest import choose, kept_picture, write
 from tests.integration.console.rows import World
-from tests.integration.console.test_pages import SCREENS
 from tests.servers.chromium import Browser
+from tests.support.console.screens import SCREENS
 
 FINE = "A run can have this spec."
 

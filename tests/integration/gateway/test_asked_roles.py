@@ -29,8 +29,8 @@ from services.gateway import app
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
-from tests.integration.gateway.test_roles import SMALL, STRANGE, refusal
 from tests.servers.postgres import TestDatabase
+from tests.support.gateway.roles import SMALL, STRANGE, refusal
 
 
 class Shop(SortDigits):

@@ -18,7 +18,7 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import SAMPLES, Seeded
 from tests.servers.postgres import TestDatabase
-from tests.unit.gateway import test_memory_reports as lives
+from tests.support.gateway import memories as lives
 
 
 def test_runs_like_another_differ_in_seed_and_name_alone(hone: Client, other: Client, base: str) -> None:

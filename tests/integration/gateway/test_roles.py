@@ -8,14 +8,12 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 
 from hone.client import Client
-from hone.client import errors as client_errors
 from hone.models import toy
 from tests.integration.gateway import seed
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
+from tests.support.gateway.roles import SMALL, STRANGE, refusal
 
-SMALL: dict[str, Any] = {"hidden": 16, "layers": 1, "heads": 2, "head_dim": 8, "ffn": 32}
-STRANGE = [*toy.SYMBOLS[:-1], "!"]
 ROWS = b'{"prompt": "s1=", "answer": "1", "hint": "one"}\n{"prompt": "s2=", "answer": "2"}\n'
 
 
@@ -96,12 +94,6 @@ class TestFound:
         assert [(one.model_id, one.run_id) for engine in hone.engines() for one in engine.models] == [
             (run.roles["teacher"], run.id)]
         assert [engine.models for engine in other.engines()] == [[]]
-
-
-def refusal(hone: Client, spec: dict[str, Any]) -> list[str]:
-    with pytest.raises(client_errors.Refused) as refused:
-        hone.create_run(spec)
-    return [str(problem) for problem in refused.value.problems]
 
 
 @pytest.mark.usefixtures("teachers")

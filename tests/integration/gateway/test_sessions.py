@@ -24,7 +24,7 @@ from tests.servers.children import Children
 from tests.servers.judge import KEY, listening
 from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
-from tests.unit.environments.foreign.test_openenv import Fake, serving
+from tests.support.environments.openenv import Fake, serving
 from tests.unit.environments.tau2.kiosk import FOLDER
 
 USER = {"prompt": "Hello, it is about my order.", "goal": {"text": "Cancel it.", "hears": ["cancelled"]}, "knowledge": [

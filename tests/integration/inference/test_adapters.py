@@ -6,14 +6,13 @@ import pytest
 import torch
 
 from hone.api import inference_pb2 as pb
-from hone.models import adapter, probe, toy
+from hone.models import adapter, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, weights_bytes
-from hone.models.policy import Policy
-from tests.integration.inference.models import Model, make_model
+from tests.integration.inference.models import make_model
+from tests.support.inference.adapters import expected, scored
 
 BASE = toy.files(0, hidden=64, ffn=96, heads=2)
-ROW = [23, 9, 6, 13, 4, 5, 30, 7, 1, 19]
 
 
 def adapted(seed: int) -> dict[str, bytes]:
@@ -22,19 +21,6 @@ def adapted(seed: int) -> dict[str, bytes]:
     tensors = {name: tensor + 0.1 * torch.randn(tensor.shape, generator=random) for name, tensor in adapter.initial(
         Checkpoint.from_files(BASE).architecture, lora, seed).items()}
     return {**BASE, adapter.WEIGHTS: weights_bytes(tensors), adapter.CONFIG: lora.config("base")}
-
-
-def expected(files: dict[str, bytes]) -> list[float]:
-    """Return the trainer's log-probs of the row."""
-    made = Checkpoint.from_files(files)
-    return probe.logp(Policy(made.architecture, made.tensors), [ROW])[0]
-
-
-def scored(engine: Any, model: Model) -> list[float]:
-    """Return the engine's log-probs of the row under a model's served version."""
-    item = pb.ScoreItem(context_ids=ROW[:1], ids=ROW[1:])
-    answer = engine.Score(pb.ScoreRequest(model_id=model.id, items=[item]), timeout=60)
-    return list(answer.items[0].logp)
 
 
 def test_two_adapters_of_a_base_and_a_new_version_of_one(

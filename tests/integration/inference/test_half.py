@@ -11,8 +11,8 @@ from hone.api.inference_pb2_grpc import InferenceServiceStub
 from hone.models import toy
 from services.inference.native.matrix import takes_bfloat16
 from tests.integration.inference.models import Model
-from tests.integration.inference.test_adapters import expected, scored
 from tests.servers.service import running
+from tests.support.inference.adapters import expected, scored
 
 pytestmark = pytest.mark.skipif(not takes_bfloat16(), reason="oneDNN has no bfloat16 on this processor")
 

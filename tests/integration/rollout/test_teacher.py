@@ -15,7 +15,7 @@ from hone.trajectory.records import Call, Context, Scored
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
 from tests.integration.rollout.rows import Run, register_engine
-from tests.integration.rollout.test_trouble import until_reason
+from tests.support.rollout.trouble import until_reason
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
 

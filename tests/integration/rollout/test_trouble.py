@@ -15,11 +15,7 @@ from services.rollout.groups import Groups
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
 from tests.integration.rollout.rows import Run, add_run, every, register_engine
-
-
-async def until_reason(run: Run, text: str) -> None:
-    while not any(text in (group["reason"] or "") for group in run.groups()):
-        await asyncio.sleep(0.05)
+from tests.support.rollout.trouble import until_reason
 
 
 async def test_without_an_engine_groups_wait_and_say_so(run: Run, peers: Peers, open_worker: Open) -> None:

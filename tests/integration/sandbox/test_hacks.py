@@ -7,22 +7,12 @@ import pytest
 
 from hone.api.sandbox_pb2 import DescribeRequest
 from hone.api.sandbox_pb2_grpc import SandboxServiceStub
-from hone.sandbox.program import Ended, Limits, Program, Ran
+from hone.sandbox.program import Ended, Limits, Program
 from services.sandbox.cell import family
 from tests.integration.sandbox.conftest import Run
-from tests.integration.sandbox.hacks import HACKS, NUMBERS
+from tests.integration.sandbox.hacks import HACKS
 from tests.servers.service import Service
-
-RIGHT = "def solve(x):\n    return x + 1"
-
-
-def solved(source: str, **others: object) -> Program:
-    return Program(source, function="solve", calls=[[number] for number in NUMBERS], **others)  # type: ignore[arg-type]
-
-
-def rewarded(ran: Ran) -> bool:
-    """Return whether a grader would reward the program: the comparison is out here, as in a grader."""
-    return ran.status is Ended.FINISHED and [one.value for one in ran.outcomes] == [number + 1 for number in NUMBERS]
+from tests.support.sandbox.rewards import RIGHT, rewarded, solved
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,8 @@ from services.sandbox.cell import family
 from services.sandbox.levels import Level
 from tests.integration.sandbox.conftest import Run, absent, runner
 from tests.integration.sandbox.hacks import HACKS
-from tests.integration.sandbox.test_hacks import RIGHT, rewarded, solved
 from tests.servers.service import Service, refused_field, running
+from tests.support.sandbox.rewards import RIGHT, rewarded, solved
 
 ASLEEP = Program("import time\ntime.sleep(30)", limits=Limits(wall_s=30))
 

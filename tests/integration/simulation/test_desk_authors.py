@@ -18,10 +18,10 @@ from hone.environments.changing_user import ChangingUserParams
 from hone.environments.desk.hints import created
 from hone.store.database import Database
 from tests.integration.gateway.conftest import serve
-from tests.integration.simulation.test_authors import Scene, ended, named
 from tests.servers.author import KEY, listening
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
+from tests.support.simulation.authors import Scene, ended, named
 from tests.unit.environments.desk import fitting
 from tests.unit.environments.written_lives import keeper
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hone.client.package_resources import PackageJob
-from tests.integration.simulation.test_authors import Scene, ended, made, named, scene, simulation
+from tests.support.simulation.authors import Scene, ended, made, named, scene, simulation
 from tests.unit.environments.synthesis import apiary
 from tests.unit.environments.written_lives import keeper
 

@@ -18,10 +18,10 @@ from hone.client.package_resources import PackageJob
 from hone.spec.noise import NoiseSpec
 from hone.store.database import Database
 from tests.integration.gateway.conftest import serve
-from tests.integration.simulation.test_authors import Scene, ended, named
 from tests.servers.author import KEY, listening
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
+from tests.support.simulation.authors import Scene, ended, named
 from tests.unit.environments.noise import lured
 
 CALL = {"id": "call_0", "type": "function", "function": {

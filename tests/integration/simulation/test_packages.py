@@ -23,6 +23,7 @@ from hone.stack import ports
 from hone.telemetry import logs
 from tests.integration.reward.rows import Run, make_run
 from tests.servers.service import refused_field, running
+from tests.support.simulation.worlds import started, stepped
 from tests.unit.environments.packages.shop import MANIFEST, SOURCE, shop
 from tests.unit.environments.tau2.kiosk import kiosk
 
@@ -67,6 +68,14 @@ def leave(db):
 '''
 
 
+@pytest.fixture(scope="module")
+def simulation(postgres_url: str) -> Iterator[Any]:
+    address = f"127.0.0.1:{ports.pick(1)[0]}"
+    with (running("sandbox", HONE_SANDBOX_ADDRESS=address, HONE_SANDBOX_PLACES="1"),
+          running("simulation", HONE_DATABASE_URL=postgres_url, HONE_SANDBOX_ADDRESS=address) as service):
+        yield SimulationServiceStub(service.channel)
+
+
 def with_tools(source: str, names: Sequence[str]) -> Package:
     return shop(source=SOURCE + source, manifest=MANIFEST.model_copy(update={"tools": [*MANIFEST.tools, *(
         MANIFEST.tools[0].model_copy(update={"name": name, "parameters": {}, "required": []}) for name in names)]}))
@@ -74,14 +83,6 @@ def with_tools(source: str, names: Sequence[str]) -> Package:
 
 PACKAGE = with_tools(HOSTILE, WRONG)
 SHARED = with_tools(LEAVING, ("remember", "leave", "slow", "broken"))
-
-
-@pytest.fixture(scope="module")
-def simulation(postgres_url: str) -> Iterator[Any]:
-    address = f"127.0.0.1:{ports.pick(1)[0]}"
-    with (running("sandbox", HONE_SANDBOX_ADDRESS=address, HONE_SANDBOX_PLACES="1"),
-          running("simulation", HONE_DATABASE_URL=postgres_url, HONE_SANDBOX_ADDRESS=address) as service):
-        yield SimulationServiceStub(service.channel)
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +96,6 @@ def tenant(postgres_owner_url: str) -> Run:
 def put(run: Run, name: str, package: Package) -> None:
     run.do("INSERT INTO packages (tenant_id, name, digest, version, facts, content) VALUES (%s, %s, %s, 1, %s, %s)",
            run.tenant_id, name, package.digest, Jsonb({}), archive.packed(package.files))
-
-
-def started(simulation: Any, package: str) -> pb.Session:
-    task = Task(environment="package", params_json=json.dumps({"package": package}))
-    return simulation.Reset(pb.ResetRequest(tasks=[task]), timeout=60).sessions[0]  # type: ignore[no-any-return]
-
-
-def stepped(simulation: Any, session: pb.Session, index: int, action: str) -> pb.StepResponse:
-    request = pb.StepRequest(session_id=session.session_id, index=index, action=action)
-    return simulation.Step(request, timeout=60)  # type: ignore[no-any-return]
 
 
 @pytest.mark.usefixtures("tenant")

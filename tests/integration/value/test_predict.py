@@ -10,8 +10,8 @@ import pytest
 from hone.api.value_pb2 import EmbedRequest, NearestRequest, PredictRequest, PredictResponse, Prompt
 from hone.api.value_pb2_grpc import ValueServiceStub
 from tests.integration.reward.rows import Run, make_run
-from tests.integration.value.test_service import grade, graded, step
 from tests.servers.service import refused_field, running
+from tests.support.value.asks import grade, graded, step
 
 
 @pytest.fixture(scope="module")

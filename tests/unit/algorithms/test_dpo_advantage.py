@@ -11,7 +11,7 @@ from hone.algorithms.inputs import AdvantageInputs
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from services.learner.trainer.learner import Learner
-from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, learner
+from tests.support.learner.learners import OPTIMIZER, assert_equal_gradients, learner
 from tests.unit.trajectory.samples import call, plan, trajectory
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from hone.cli.preflight import show
-from tests.unit.console.test_preflight import REPORT
+from tests.support.client.preflight import REPORT
 
 
 def test_a_report_is_printed_with_findings_last(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hone.client.resources import Run
 from services.console.pages import matrix
 from services.gateway import matrices
-from tests.unit.gateway.test_matrices import ROWS, sequence
+from tests.support.gateway.matrices import ROWS, sequence
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = Run.model_validate({"id": "run_1", "name": "a", "state": "succeeded", "desired": "run", "step": 6, "steps": 6,

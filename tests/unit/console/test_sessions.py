@@ -2,20 +2,8 @@
 
 import pytest
 
-from hone.client.account_resources import Account
 from services.console.sessions import IDLE_S, BrowserSessions
-
-ACCOUNT = Account(tenant_id="t1", tenant="default", operator=True, key_id="key_1", key="laptop", scopes=["read"])
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.console.accounts import ACCOUNT, Clock
 
 
 @pytest.fixture

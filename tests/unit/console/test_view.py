@@ -13,7 +13,7 @@ from services.console import app, layout
 from services.console.sessions import IDLE_S, BrowserSession, BrowserSessions
 from services.console.view import PageView, Shortcuts
 from services.console.widgets.markup import Markup, html
-from tests.unit.console.test_sessions import ACCOUNT, Clock
+from tests.support.console.accounts import ACCOUNT, Clock
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Every environment keeps the contract: episodes can be recreated, hashed and forked."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,33 +13,10 @@ from hone.environments.contract import EpisodeOver, Task, WrongParams
 from hone.environments.hashing import digest
 from hone.environments.tasks import checked_params, episode, make
 from hone.harnesses import HARNESSES
+from tests.support.environments.tasks import TASKS
 from tests.unit.environments.packages.shop import OneShelf, shop
 from tests.unit.environments.tau2.kiosk import KioskShelf
 
-ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
-TASKS: dict[str, Callable[[], Task]] = {
-    "sort_digits": partial(make, "sort_digits", {"digits": 6}, 7),
-    "even_digits": partial(make, "even_digits", {}, 7),
-    "sort_turns": partial(make, "sort_turns", {"digits": 5}, 7),
-    "reasoning_gym": partial(make, "reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
-    "sqlite": partial(make, "sqlite", {"rows": 6}, 7),
-    "phase_lock": partial(make, "phase_lock", {}, 7),
-    "table_questions": partial(make, "table_questions", {}, 7),
-    "merchant_strategies": partial(make, "merchant_strategies", {}, 7),
-    "sql_exploration": partial(make, "sql_exploration", {"rows": 3}, 7),
-    "skill_points": partial(make, "skill_points", {}, 7),
-    "hidden_shelf": partial(make, "hidden_shelf", {}, 7),
-    "text_craft": partial(make, "text_craft", {}, 7),
-    "household": partial(make, "household", {}, 7),
-    "textworld": partial(make, "textworld", {}, 7),
-    "dialogue": partial(make, "dialogue", {}, 7),
-    "desk": partial(make, "desk", {}, 7),
-    "package": partial(make, "package", {"package": "shop"}, 7),
-    "tau2": partial(make, "tau2", {"domain": "kiosk", "tasks": ["renew"]}, 7),
-    "changing_user": partial(make, "changing_user", {"life": {"periods": 1}}, 7),
-    "dataset": partial(make, "dataset", {}, 0, ROW),
-    "verification": partial(make, "verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
-}
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "phase_lock", "sql_exploration", "skill_points", "hidden_shelf", "text_craft",

@@ -10,8 +10,8 @@ import pytest
 
 from hone.environments.contract import EpisodeFailed, WrongParams
 from hone.environments.tasks import episode, make
+from tests.support.environments.authored import made
 from tests.unit.environments.desk import fitting
-from tests.unit.environments.written_lives.test_authored import made
 
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 3, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 5000, "\0", "\ud800", "a b", "*", "|",

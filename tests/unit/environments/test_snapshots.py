@@ -10,9 +10,9 @@ import pytest
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import EpisodeFailed, EpisodeOver
 from hone.environments.tasks import episode
+from tests.support.environments.tasks import TASKS
 from tests.unit.environments.packages.shop import OneShelf, shop
 from tests.unit.environments.tau2.kiosk import KioskShelf
-from tests.unit.environments.test_contract import TASKS
 
 ODD = [None, True, 7, -1, 10 ** 400, 1.5, float("nan"), "x", "\ud800", [], [1], {}, {"a": 1}]
 MOST_SPOTS = 24

@@ -1,6 +1,5 @@
 """The diagnosis of what is remembered is made of stored samples, and shown as lines and as a page."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,14 @@ from hone.client.memory import MemoryReport
 from hone.resolution import resolve
 from hone.store import objects
 from hone.trajectory import parts
-from hone.trajectory.records import Trajectory
 from services.console.pages.memory import page
 from services.gateway import memory_reports
-from tests.unit.algorithms.test_memory_diagnosis import period
+from tests.support.gateway.memories import LIFE, LIVED, sample
 
-LIFE = {"environment": "changing_user", "params": {"words": "plain", "life": {"periods": 1}}}
 SPEC = resolve({"name": "who", "model": {"base": "toy"}, "steps": 2, "task": LIFE, "eval": {"sources": [
     {"name": "dictionary", **LIFE}, {"name": "window", **LIFE, "harness": {
         "name": "remembering", "params": {"memory": "window"}}},
     {"name": "digits", "environment": "sort_digits"}]}})
-LIVED = (period(0, (None, "write")), period(1, (None, None)))
-
-
-def sample(group: int, *results: Any) -> Trajectory:
-    return Trajectory(group_id=group, index=0, request_no=0, task_hash="", calls=[], steps=[], status="ok",
-                      task={**LIFE, "seed": 0, "item": None}, score=1.0, grade_id=0,
-                      item={"user_seed": 0, "periods": [asdict(one) for one in results]})
 
 
 def row(group: int, source: str, score: float | None = 1.0, part: str = "part") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hone.store import objects
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Step, Trajectory
 from services.gateway import recorded_talks
-from tests.unit.environments.written_lives.test_authored import made
+from tests.support.environments.authored import made
 
 WORLD = ChangingUser()
 SMALL: dict[str, Any] = {"words": "plain", "life": {

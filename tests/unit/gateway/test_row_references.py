@@ -20,7 +20,7 @@ from services.reward.pool import Pool
 from services.reward.service import Reward
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
-from tests.unit.gateway.test_task_rows import Shelf
+from tests.support.gateway.task_rows import Shelf
 
 NUMERIC, MATH = {"type": "numeric"}, {"type": "math"}
 

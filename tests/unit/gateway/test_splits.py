@@ -6,7 +6,7 @@ import pytest
 
 from hone.environments.tasks import held_out_rows, make, split_of
 from services.gateway.admission import splits
-from tests.unit.gateway.test_task_rows import Row, Shelf, checked, resolved
+from tests.support.gateway.task_rows import Row, Shelf, checked, resolved
 
 MANY: list[Row] = [{"prompt": f"question {number}", "answer": "a"} for number in range(200)]
 HELD = [row for row in MANY if split_of(make("dataset", {}, 0, row).content_hash) == "held_out"]

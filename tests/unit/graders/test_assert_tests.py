@@ -10,7 +10,7 @@ from hone.graders.assert_tests import NoAssertion, value_held_for_its_test
 from hone.graders.contract import InvalidSpec, Status
 from hone.graders.program_tests import AssertTest
 from hone.sandbox.program import Ended, Outcome, Program, Ran
-from tests.unit.graders.test_code import graded
+from tests.support.graders.code import graded
 
 
 def runs(program: Program) -> Ran:

@@ -1,43 +1,19 @@
 """The code grader beside a sandbox that is played: what it runs, what it says, and what each end is worth."""
 
-import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from hone.graders.contract import Result, RightOutput, Status
-from hone.graders.judgement import grades
+from hone.graders.contract import RightOutput, Status
 from hone.graders.right_answers import Ending, asked
-from hone.graders.sample import Sample
 from hone.graders.specs import checked
 from hone.sandbox.program import Ended, Outcome, Program, Ran
 from hone.spec.problems import Invalid
-from tests.unit.graders.judging import Judged
+from tests.support.graders.code import Plays, graded
 
 ANSWER = "So:\n```python\nprint(int(input()) + 1)\n```\nIt prints:\n```\n2\n```"
 BY_INPUT = [{"input": str(number), "output": str(number + 1)} for number in range(6)]
 BY_CALLS = [{"args": [number], "expected": number + 1} for number in range(4)]
-Plays = Callable[[Program], Ran]
-
-
-class Played(Judged):
-    """Tools whose sandbox answers by a function. They keep the programs."""
-
-    def __init__(self, spec: Any, plays: Plays) -> None:
-        super().__init__(spec, lambda _: "")
-        self._plays, self.programs = plays, list[Program]()
-
-    async def ran(self, programs: Sequence[Program]) -> list[Ran]:
-        self.programs += programs
-        return list(map(self._plays, programs))
-
-
-def graded(plays: Plays, output: str, given: Any, **fields: Any) -> tuple[Result, list[Program]]:
-    spec = checked({"type": "code", **fields})
-    tools = Played(spec, plays)
-    [result] = asyncio.run(grades(spec, [Sample({"tests": given, "name": "f", "more": given}, output)], tools))
-    return result, tools.programs
 
 
 def adds(program: Program) -> Ran:

@@ -12,27 +12,10 @@ from hone.environments.changing_user import ChangingUserEpisode
 from hone.environments.tasks import episode, make
 from hone.harnesses.remembering import Remembering, RememberingParams
 from hone.harnesses.seat import HarnessFailed
-from hone.remembering.phrases import pairs, plain_options
-from tests.unit.remembering.test_memories import edits
+from tests.support.harnesses.reading import SIZES, reader
 
-SIZES = {"variables": 4, "values": 2, "questions": 3, "required": 1, "periods": 3, "changes": 2, "options": 2}
 PAID: dict[str, Any] = {"written": 1.0, "lost": 1.0, "answered": 0.5}
 Policy = Callable[[Asked], str]
-
-
-def reader(asked: Asked) -> str:
-    """Write what is new, and answer by the last pairs."""
-    text = "\n".join(one["content"] for one in asked.said)
-    if asked.kind == "write":
-        known, _, heard = text.partition("Messages:")
-        return edits(known, pairs(heard)) if "Facts:" in known else json.dumps(pairs(heard))
-    if asked.kind == "evolve":
-        return '{"remember": "names"}'
-    if asked.kind == "reply":
-        return "ok"
-    names, options = plain_options(asked.said[-1]["content"])
-    values = tuple(pairs(text).get(name, "") for name in names)
-    return str(options.index(values) + 1) if values in options else "0"
 
 
 def lazy(asked: Asked) -> str:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from services.inference.native.attention import BLOCK, attention
-
-SHAPES = [(4, 2, 64), (4, 4, 32), (8, 1, 16), (2, 2, 8), (6, 2, 128), (4, 2, 20)]
+from tests.support.inference.attention import SHAPES
 
 
 def attended(qkv: Tensor, keys: Tensor, values: Tensor, positions: list[int], heads: int) -> Tensor:

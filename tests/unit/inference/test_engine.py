@@ -11,6 +11,8 @@ from services.inference.native.engine import NativeEngine
 from services.inference.native.safe_shapes import SafeShapes, candidates
 from services.inference.requests import FinishReason
 from services.inference.scoring import ScoreItem
+from tests.support.inference.generation import reference
+from tests.support.inference.half import NEEDED
 from tests.unit.inference.engines import (
     SLOTS,
     checkpoint,
@@ -23,8 +25,6 @@ from tests.unit.inference.engines import (
     tokenizer,
     version,
 )
-from tests.unit.inference.test_generation import reference
-from tests.unit.inference.test_half import NEEDED
 
 PROMPT = [5, 9, 11]
 

@@ -1,25 +1,16 @@
 """Generation against a plain forward of stock transformers in float32."""
 
-from typing import Any
 
 import pytest
 import torch
-from transformers import PreTrainedModel
 
 from services.inference.requests import Completion, FinishReason
+from tests.support.inference.generation import reference
 from tests.unit.inference.engines import VOCABULARY, engine, request, run, stock
 from tests.unit.models.scalings import SCALINGS
 
 FAMILIES = ["qwen3", "qwen2", "llama"]
 PROMPTS = [[5, 9, 11], list(range(3, 40)), [7] * 8, list(range(2, 40)) * 2 + [4] * 5]
-
-
-def reference(model: PreTrainedModel, prompt: list[int], ids: list[int]) -> torch.Tensor:
-    """Return the logits [len(ids), vocabulary] that predict `ids` after `prompt`."""
-    with torch.no_grad():
-        output: Any = model(torch.tensor([prompt + ids]))
-    logits: torch.Tensor = output.logits[0, len(prompt) - 1:-1]
-    return logits
 
 
 def assert_greedy(logits: torch.Tensor, completion: Completion) -> None:

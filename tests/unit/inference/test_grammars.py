@@ -13,8 +13,8 @@ from hone.rpc.errors import InvalidField
 from services.inference.grammars import MOST_CHARACTERS, Grammars
 from services.inference.native.engine import NativeEngine
 from services.inference.requests import Completion, FinishReason, Guide, Request
+from tests.support.inference.generation import reference
 from tests.unit.inference.engines import VOCABULARY, engine, request, run, stock, tokenizer
-from tests.unit.inference.test_generation import reference
 
 PROMPT = [5, 9, 11]
 DATE = "start: /[0-9]{1,3}/ \"/\" /[0-9]/"

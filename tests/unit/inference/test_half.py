@@ -7,12 +7,10 @@ from hone.models import probe
 from hone.models.policy import Policy
 from hone.spec.settings import EngineSettings, Settings, read
 from services.inference.native.kind import NativeKind
-from services.inference.native.matrix import takes_bfloat16
 from services.inference.scoring import ScoreItem
 from services.inference.takeover import Tolerance
+from tests.support.inference.half import NEEDED
 from tests.unit.inference.engines import checkpoint, engine, request, run, stock
-
-NEEDED = pytest.mark.skipif(not takes_bfloat16(), reason="oneDNN has no bfloat16 on this processor")
 
 
 @NEEDED

@@ -6,7 +6,7 @@ import torch
 
 from services.inference.native import kernels
 from services.inference.native.attention import BLOCK
-from tests.unit.inference.test_attention import SHAPES
+from tests.support.inference.attention import SHAPES
 
 EPSILON = np.float32(1e-6)
 

@@ -8,8 +8,8 @@ from hone.api import inference_pb2 as pb
 from hone.rpc.errors import InvalidField
 from services.inference import scoring
 from services.inference.scoring import ScoreItem, likeliest
+from tests.support.inference.generation import reference
 from tests.unit.inference.engines import VOCABULARY, engine, stock
-from tests.unit.inference.test_generation import reference
 
 ITEMS = [ScoreItem((5, 9, 11), tuple(range(3, 20))), ScoreItem(tuple(range(2, 40)) * 2, (7, 8, 9)),
          ScoreItem((4,), (6,) * 70),

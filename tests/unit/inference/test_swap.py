@@ -7,8 +7,8 @@ import torch
 
 from services.inference.native.engine import NativeEngine
 from services.inference.requests import Completion, KvOnUpdate
+from tests.support.inference.generation import reference
 from tests.unit.inference.engines import drain, engine, request, run, stock, version
-from tests.unit.inference.test_generation import reference
 
 PROMPT = [5, 9, 11, 30, 8]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.k8s.schemas import NEWEST, plain, validated, write
+from tests.support.k8s.semantics import KEYS, SERVERS, values
 from tests.unit.k8s import charts
 from tests.unit.k8s.charts import CHART, ROOT, SETS, Manifest, Rendered, component
-from tests.unit.k8s.test_schemas import NEWEST, plain, validated, write
-from tests.unit.k8s.test_semantics import KEYS, SERVERS, values
 
 Render = Callable[[str], Rendered]
 PLACE = {

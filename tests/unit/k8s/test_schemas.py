@@ -1,17 +1,13 @@
 """Helm accepts the chart, and every manifest fits the schemas of the Kubernetes API."""
 
-import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.k8s.schemas import NEWEST, OLDEST, plain, validated, write
 from tests.unit.k8s import charts
-from tests.unit.k8s.charts import CHART, SETS, TOOLS, Rendered
-
-OLDEST, NEWEST = "1.27", "1.37"
-CUSTOM = {"Certificate", "ScaledObject", "TriggerAuthentication", "PodMonitor", "PrometheusRule", "LeaderWorkerSet"}
-"""Kinds of other projects, for which there is no schema: test_custom.py looks at them."""
+from tests.unit.k8s.charts import CHART, SETS, Rendered
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -36,24 +32,6 @@ def test_the_validation_sees_a_wrong_field(render_of: Callable[[str], Rendered],
     [*_, text] = (text for text in plain(render_of("default")) if "terminationGracePeriodSeconds" in text)
     wrong = text.replace("terminationGracePeriodSeconds", "terminationGraceSeconds")
     assert validated(NEWEST, write([wrong], tmp_path / "wrong.yaml")).returncode == 1
-
-
-def plain(rendered: Rendered) -> list[str]:
-    """Return the text of each manifest that has a schema."""
-    texts = rendered.text.split("\n---\n")
-    kept = [text for text in texts if not any(f"\nkind: {kind}\n" in text for kind in CUSTOM)]
-    assert len(kept) + len(rendered.of(*CUSTOM)) == len(rendered.manifests)
-    return kept
-
-
-def write(manifests: Iterable[str], path: Path) -> Path:
-    path.write_text("\n---\n".join(manifests))
-    return path
-
-
-def validated(version: str, file: Path) -> "subprocess.CompletedProcess[str]":
-    command = [str(TOOLS / "venv" / "bin" / "kubernetes-validate"), "--strict", "-k", version, str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize(("option", "said"), [

@@ -11,12 +11,10 @@ import yaml
 
 from hone.spec.settings import OTHER_VARIABLES, VARIABLES, read
 from hone.stack.processes import KINDS, METRICS
+from tests.support.k8s.semantics import KEYS, SERVERS, values
 from tests.unit.k8s.charts import CHART, Manifest, Rendered, component, matches
 
-SERVERS = {"postgres", "rabbitmq", "objects"}
 FACTS: dict[str, Any] = yaml.safe_load((CHART / "files" / "kinds.yaml").read_text())
-KEYS = set(re.findall(r"\bHONE_[A-Z_]+", (CHART / "values.yaml").read_text().partition("bundled:")[0]))
-"""The keys that a Secret of one's own has, as values.yaml says."""
 
 
 def test_every_kind_of_process_runs_and_is_asked_how_it_is(rendered: Rendered) -> None:
@@ -86,11 +84,6 @@ def test_each_address_of_another_process_is_a_service(rendered: Rendered) -> Non
             own = {METRICS, FACTS.get(name, {}).get("address")}
             if variable.endswith("_ADDRESS") and variable not in own:
                 assert value in services, (name, variable)
-
-
-def values(container: Manifest) -> dict[str, str]:
-    """Return a container's variables that have a value in the manifest."""
-    return {one["name"]: one["value"] for one in container.get("env", []) if "value" in one}
 
 
 def test_every_variable_is_a_setting_with_a_value_that_fits(rendered: Rendered) -> None:

@@ -12,7 +12,7 @@ from hone.spec.run import AlgorithmSpec
 from services.learner.driver import budgets
 from services.learner.driver.budgets import Budgets, Granted
 from services.learner.driver.peers import Task
-from tests.unit.learner.test_planning import spec
+from tests.support.learner.samples import spec
 
 TASKS = [Task({}, "a"), Task({}, "b")]
 

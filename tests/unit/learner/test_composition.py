@@ -9,7 +9,7 @@ import torch
 from hone.algorithms.presets import EXCLUDED, PRESETS, resolve, unmet
 from hone.algorithms.slots import METHODS, SlotError
 from hone.spec.run import AlgorithmSpec
-from tests.unit.learner.test_learner import gradient
+from tests.support.learner.learners import gradient
 from tests.unit.trajectory.samples import of_kinds, random_episodes, with_proposals, with_teacher
 
 

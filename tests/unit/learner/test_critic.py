@@ -22,7 +22,7 @@ from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.snapshot import Snapshot, Start
 from services.learner.trainer.step_weights import compute_step_weights
 from tests.oracles import gae as oracle
-from tests.unit.learner.test_learner import digests
+from tests.support.learner.learners import digests
 from tests.unit.trajectory.samples import random_episodes, random_step
 
 FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)

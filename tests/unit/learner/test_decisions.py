@@ -33,16 +33,10 @@ from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import PLAN_AHEAD, SupervisedRows
 from services.learner.driver.verification import NothingToJudge, Verification
 from services.learner.driver.view import GroupCount, Memory, ReadySamples, View
-from tests.unit.learner.test_planning import sample
+from tests.support.learner.decisions import NEW, PROMPTS, STEPS, at, spec
+from tests.support.learner.samples import sample
 
 NOTHING: Any = None
-PROMPTS, STEPS = 2, 6
-
-
-def spec(**changes: Any) -> RunSpec:
-    return RunSpec.model_validate({
-        "name": "x", "model": {"base": "b"}, "task": {"environment": "sort_digits"}, "steps": STEPS, "eval": None,
-        "deadline_s": 60, "batch": {"prompts": PROMPTS, "samples": 2}, "algorithm": "grpo", **changes})
 
 
 AHEAD = spec(max_staleness=2)
@@ -71,14 +65,6 @@ def decided(run: RunSpec, view: View) -> Any:
     return decide(Outline.of(run), source(run, view.planned + 1), view)
 
 
-def at(committed: int, planned: int | None = None, **changes: Any) -> View:
-    """Return the view of a run whose last steps are these, which does not wait for anybody."""
-    return replace(View(
-        desired="run", state="running", past_deadline=False, failure=None, committed=committed,
-        planned=committed if planned is None else planned, stage=0, version_id=f"ver_{committed}",
-        memory=Memory(evaluated=frozenset(range(committed)), next_task=2 * committed, base_requested=True)), **changes)
-
-
 def train(step: int, requested: int = 0, ready: int = 0, **more: Any) -> dict[tuple[str, int], GroupCount]:
     return {("train", step): GroupCount(total=requested + ready, requested=requested, ready=ready, **more)}
 
@@ -93,9 +79,6 @@ def samples(*groups: int, scores: tuple[float, float] = (1.0, 0.0)) -> ReadySamp
 
 def remembered(view: View, **changes: Any) -> View:
     return replace(view, memory=replace(view.memory, **changes))
-
-
-NEW = at(0, version_id=None, memory=Memory())
 
 
 @pytest.mark.parametrize(("run", "view", "action"), [

@@ -14,9 +14,9 @@ from services.learner.driver.evaluation import accuracies
 from services.learner.driver.operations import step_operations
 from services.learner.driver.planning import choose, rollout_plan
 from services.learner.driver.verification import judged
-from tests.unit.learner import test_ppo
-from tests.unit.learner.test_learner import learner
-from tests.unit.learner.test_planning import sample, slots, spec
+from tests.support.learner import critics
+from tests.support.learner.learners import learner
+from tests.support.learner.samples import sample, slots, spec
 from tests.unit.trajectory.samples import of_kinds, random_episodes, with_context, with_proposals, with_teacher
 
 RUNNING = sorted(name for name in presets.PRESETS if presets.unmet(name) is None)
@@ -38,7 +38,7 @@ def recorded(algorithm):
     step, trajectories = random_episodes(samples=2, algorithm=algorithm)
     step = with_proposals(step).model_copy(update={"minibatches": 2, "teacher": "model"})
     trajectories = of_kinds(step, trajectories)
-    trained = test_ppo.learner() if "values" in needs(step.slots, "advantage") else learner()
+    trained = critics.learner() if "values" in needs(step.slots, "advantage") else learner()
     trajectories, names = with_context(with_teacher(trajectories)), set()
     for update in range(step.updates):
         names |= trained.forward_backward(step, trajectories, update=update).keys()

@@ -11,7 +11,7 @@ from hone.trajectory.packing import pack
 from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.step_weights import compute_step_weights
 from tests.oracles import dynamo as oracle
-from tests.unit.learner.test_learner import assert_equal_gradients, learner
+from tests.support.learner.learners import assert_equal_gradients, learner
 from tests.unit.trajectory.samples import random_episodes, random_step, with_proposals
 
 SEVERAL = {"minibatches": 2, "epochs": 2}

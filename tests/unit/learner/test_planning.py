@@ -4,27 +4,9 @@ from typing import Any
 
 import pytest
 
-from hone.algorithms import presets
-from hone.spec.run import AlgorithmSpec, RunSpec
 from services.learner.driver.operations import step_operations
 from services.learner.driver.planning import choose, learning_rate, rollout_plan, supervised_plan
-
-
-def sample(group: int, index: int, score: float | None, **more: Any) -> dict[str, Any]:
-    row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "part": f"part{group % 2}",
-           "index": index, "completion_tokens": 6, "finish_reason": "stop", "score": score,
-           "grade_id": 10 * group + index, "status": "ok", "oldest": 1, "source": ""}
-    return {**row, **more}
-
-
-def spec(**changes: Any) -> RunSpec:
-    return RunSpec.model_validate({"name": "x", "model": {"base": "b"}, "task": {"environment": "sort_digits"},
-                                   "steps": 10, "batch": {"prompts": 2, "samples": 2}, **changes})
-
-
-def slots(**algorithm: Any) -> dict[str, Any]:
-    return presets.resolve(AlgorithmSpec.model_validate(algorithm))
-
+from tests.support.learner.samples import sample, slots, spec
 
 GROUPS = [sample(101, 0, 1.0), sample(101, 1, 0.0), sample(102, 0, 1.0), sample(102, 1, 1.0)]
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from hone.models import toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import read_weights
 from hone.models.critic import HEAD
@@ -18,17 +17,12 @@ from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.snapshot import Start
 from services.learner.trainer.step_weights import compute_step_weights
 from services.learner.trainer.training_step import RejectedPlan
-from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients
+from tests.support.learner.critics import CRITIC, FILES, learner
+from tests.support.learner.learners import OPTIMIZER, assert_equal_gradients
 from tests.unit.trajectory.samples import random_episodes, random_step
 
-FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
-CRITIC = {"optimizer": {"lr": 1e-2}, "clip": 0.2}
 PPO = {"preset": "ppo", "advantage": {"name": "gae", "params": {"lam": 0.9}}}
 LORA = Lora(2, 4.0, ("down_proj", "q_proj"))
-
-
-def learner(token_budget=10_000, **changes):
-    return Learner.create(FILES, OPTIMIZER, token_budget=token_budget, critic=CRITIC, **changes)
 
 
 def train(trained, seeds):

@@ -20,7 +20,7 @@ from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task
 from services.learner.driver.preflight import PreflightSamples
 from services.learner.driver.view import GroupCount, View
-from tests.unit.learner.test_decisions import NEW, at, spec
+from tests.support.learner.decisions import NEW, at, spec
 
 
 class FirstTasks:

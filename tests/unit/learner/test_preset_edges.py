@@ -11,7 +11,7 @@ from hone.algorithms.presets import PRESETS, builder_of, supervised, unmet
 from hone.algorithms.slots import BUILDERS, method, needs
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.records import Span
-from tests.unit.learner.test_learner import learner
+from tests.support.learner.learners import learner
 from tests.unit.trajectory.samples import of_kinds, random_episodes, with_teacher
 
 NAMES = sorted(name for name in PRESETS if unmet(name) is None and not supervised(AlgorithmSpec(preset=name))

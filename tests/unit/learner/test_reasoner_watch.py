@@ -9,7 +9,7 @@ from hone.environments.merchant_strategies import GAP
 from hone.resolution.stages import stages
 from services.learner.driver.decisions import PlannedStep
 from services.learner.driver.reasoner_watch import of_gaps, watched
-from tests.unit.learner.test_planning import spec
+from tests.support.learner.samples import spec
 
 
 def parts(*gaps: float) -> list[dict[str, Any]]:

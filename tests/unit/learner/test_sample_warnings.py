@@ -7,7 +7,7 @@ import pytest
 from services.learner.driver.planning import choose
 from services.learner.driver.reporting import Event
 from services.learner.driver.sample_warnings import of_evaluation, of_step, of_whole_answers
-from tests.unit.learner.test_planning import sample, slots, spec
+from tests.support.learner.samples import sample, slots, spec
 
 
 def warnings(samples: list[dict[str, Any]], **algorithm: Any) -> list[Event]:

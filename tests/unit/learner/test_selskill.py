@@ -21,8 +21,8 @@ from services.learner.driver.budgets import Granted
 from services.learner.driver.decisions import GroupRequest, PlanStep, RequestGroups
 from services.learner.driver.planning import Choice
 from services.learner.driver.preferences import Preferences, over_pairs, warning
-from tests.unit.algorithms.test_selskill_pairs import both
-from tests.unit.learner.test_learner import assert_equal_gradients, learner
+from tests.support.algorithms.branches import both
+from tests.support.learner.learners import assert_equal_gradients, learner
 from tests.unit.trajectory.samples import call, trajectory
 
 BETA, ALPHA, NLL = 0.5, 0.7, 0.1

@@ -5,7 +5,7 @@ from safetensors.torch import load
 
 from hone.models import toy
 from services.learner.trainer.learner import Learner
-from tests.unit.learner.test_learner import KL, OPTIMIZER, RUNNING_MEAN, learner, train
+from tests.support.learner.learners import KL, OPTIMIZER, RUNNING_MEAN, learner, train
 from tests.unit.trajectory.samples import random_step
 
 AFTER = 3

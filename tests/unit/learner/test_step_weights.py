@@ -16,7 +16,7 @@ from hone.trajectory.records import Span
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.step_weights import compute_step_weights
-from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
+from tests.support.learner.learners import OPTIMIZER, assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, step_of, trajectory
 
 

@@ -16,7 +16,7 @@ from hone.trajectory.teaching import stored_teacher, under_context
 from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.step_weights import advantage_inputs, compute_step_weights
 from services.learner.trainer.training_step import RejectedPlan
-from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
+from tests.support.learner.learners import assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
 
 OPD = {"preset": "opd", "correction": {"name": "none"}}

@@ -8,7 +8,7 @@ from hone.trajectory.packing import pack
 from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.step_weights import compute_step_weights
 from services.learner.trainer.training_step import RejectedPlan
-from tests.unit.learner.test_learner import KL, OPTIMIZER, assert_equal_gradients, gradient, learner, train
+from tests.support.learner.learners import KL, OPTIMIZER, assert_equal_gradients, gradient, learner, train
 from tests.unit.trajectory.samples import random_step
 
 SEVERAL = {"minibatches": 3, "epochs": 2}

@@ -14,7 +14,7 @@ from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.exporting import ExportRefused, base_files, export_files, verify
 from hone.models.policy import Adapter, Policy
-from tests.unit.models.test_policy import FAMILIES, of_policy, of_stock, stock
+from tests.support.models.families import FAMILIES, of_policy, of_stock, stock
 from tests.unit.trajectory.samples import random_step
 
 ALL = Lora(4, 8.0, ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"))

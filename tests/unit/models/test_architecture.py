@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from transformers import LlamaConfig, PretrainedConfig, Qwen2Config, Qwen3Config
 
-from hone.models import toy
 from hone.models.architecture import parse
 from hone.models.config_fields import Unsupported
 from hone.models.rope import Rope
+from tests.support.models.architectures import TOY
 
-TOY: dict[str, Any] = json.loads(toy.files()["config.json"])
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
                          "intermediate_size": 96, "vocab_size": 48}
 

@@ -9,7 +9,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.models.critic import HEAD, Critic
 from hone.trajectory.microbatches import cut, nothing
 from hone.trajectory.packing import pack
-from tests.unit.models.test_policy import FAMILIES, stock
+from tests.support.models.families import FAMILIES, stock
 from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, trajectory
 
 CHECKPOINT = Checkpoint.from_files(toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64))

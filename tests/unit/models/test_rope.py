@@ -11,8 +11,8 @@ from hone.models import rotary
 from hone.models.architecture import parse
 from hone.models.config_fields import Unsupported
 from hone.models.rope import Rope
+from tests.support.models.architectures import TOY
 from tests.unit.models.scalings import LLAMA3, SCALINGS, YARN
-from tests.unit.models.test_architecture import TOY
 
 POSITIONS = 256
 

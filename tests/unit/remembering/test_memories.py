@@ -1,7 +1,6 @@
 """Memories of models: what is shown, when something is written, and that probes change nothing."""
 
 import json
-import re
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +13,7 @@ from hone.remembering.phrases import PHRASES, pairs, plain_options
 from hone.remembering.scores import PeriodResult, report
 from hone.remembering.talks import Message
 from hone.remembering.writings import Edits, read_edits, read_entries, read_section
+from tests.support.remembering.edits import edits
 
 SIZES = Sizes(variables=6, questions=4, periods=4, changes=2)
 PLAIN = PHRASES["plain"]
@@ -30,14 +30,6 @@ def reader(kind: str, said: list[Message]) -> str:
     names, options = plain_options(said[-1]["content"])
     values = tuple(pairs(text).get(name, "") for name in names)
     return str(options.index(values) + 1) if values in options else "0"
-
-
-def edits(known: str, heard: dict[str, str]) -> str:
-    """Overwrite the fact of a name, or add one, as the model of a store is asked to."""
-    numbers = {name: number for number, name in re.findall(r"(\d+): (?:\[.*?\] )?(\w+)=", known)}
-    facts = {name: f"{name}={value}" for name, value in heard.items()}
-    return json.dumps({"add": [fact for name, fact in facts.items() if name not in numbers],
-                       "update": {numbers[name]: fact for name, fact in facts.items() if name in numbers}})
 
 
 def lived(kind: MemoryKind, most: int | None, seed: int) -> Sequence[PeriodResult]:

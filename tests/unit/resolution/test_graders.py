@@ -6,8 +6,8 @@ import pytest
 
 from hone.resolution import resolve
 from hone.spec.problems import Invalid
+from tests.support.resolution.base import BASE
 
-BASE = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"}}
 EACH = {"type": "each_call", "grader": {"type": "exact"}}
 STATE = {"type": "state", "expected": {"answer": "{{ item.answer }}"}}
 NO_WORLD = "asks one question and has no state that an action changes"

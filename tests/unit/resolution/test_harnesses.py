@@ -4,7 +4,7 @@ import pytest
 
 from hone.resolution import resolve
 from hone.spec.problems import Invalid
-from tests.unit.resolution.test_graders import BASE
+from tests.support.resolution.base import BASE
 
 
 def test_a_harness_with_a_temperature_of_its_own_is_evaluated_and_not_trained() -> None:

@@ -12,7 +12,7 @@ from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, VersionSpan
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.claims import AnsweringModel, Claim
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.groups import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
 OTHERS = {"roles": {"user": {"model_id": "mod_user", "max_positions": 512}}, "role_versions": {"user": "ver_user"}}

@@ -12,9 +12,9 @@ from hone.trajectory import parts
 from services.learner.driver.offers import MOST_OF_STEP, versions
 from services.rollout.branches import Episode
 from services.rollout.groups import trajectory
-from tests.unit.rollout.test_episodes import Local, every_played
-from tests.unit.rollout.test_forks import Cut, Harness, Texts
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import Local, every_played
+from tests.support.rollout.forks import Cut, Harness, Texts
+from tests.support.rollout.groups import claim
 
 GROUP = claim(sampling={"max_tokens": 64}, harness="own", n=2, collections={"tips": 3})
 TIPS = [Kept("1.0", {"tip": "look"}), Kept("3.0", {"tip": "count"})]

@@ -16,8 +16,8 @@ from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
 from services.rollout.branches import Episode
-from tests.unit.rollout.test_episodes import COUNT, ORDER, TOKENIZER, Local, Script, every_played
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import COUNT, ORDER, TOKENIZER, Local, Script, every_played
+from tests.support.rollout.groups import claim
 
 CHAT = Tokenizer({
     **{name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items() if name.endswith(".json")},

@@ -5,8 +5,8 @@ from typing import Any
 
 from hone.environments.dialogues.episode import DialogueEpisode
 from hone.environments.tasks import episode, make
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, played
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import TOKENIZER, Local, Script, played
+from tests.support.rollout.groups import claim
 
 DIALOGUE: dict[str, Any] = {
     "words": "model", "most_retries": 1, "orders": {"families": ["status"], "difficulties": [2]}}

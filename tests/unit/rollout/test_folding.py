@@ -11,9 +11,9 @@ from hone.trajectory.records import Call, Step, Trajectory
 from hone.trajectory.turns import turns
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, answer, every_played
-from tests.unit.rollout.test_forks import Cut, Texts
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import TOKENIZER, Local, answer, every_played
+from tests.support.rollout.forks import Cut, Texts
+from tests.support.rollout.groups import claim
 
 PARAMS = {"doors": 2, "colours": 4, "slack": 4}
 SEED = 3

@@ -8,29 +8,13 @@ import pytest
 
 from hone.environments.contract import Message
 from hone.harnesses import HARNESSES
-from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import HarnessFailed, Heard, Over, Seat
-from hone.trajectory import journal
-from hone.trajectory.records import Call, Step, Turn
-from services.rollout.branches import Episode
-from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, answer, every_played
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import TOKENIZER, Local, every_played
+from tests.support.rollout.forks import Cut, Harness, Texts, ends
+from tests.support.rollout.groups import claim
 
 COUNT = '{"tool": "query", "arguments": {"sql": "SELECT count(*) FROM items"}}'
 PROMPT: list[Message] = [{"role": "user", "content": "Which is best?"}]
-
-
-class Harness:
-    """A harness made of a function."""
-
-    summary, params = "For tests.", HarnessParams
-
-    def __init__(self, play: Callable[[Seat], Any]) -> None:
-        self._play = play
-
-    async def play(self, seat: Seat, params: HarnessParams) -> None:  # noqa: ARG002
-        await self._play(seat)
 
 
 async def tree(seat: Seat) -> None:
@@ -81,25 +65,6 @@ CALLS = [(play, call) for play, calls in ((tree, 5), (back, 4)) for call in rang
 """Each call after the first one."""
 
 
-class Texts(Script):
-    """Answers each call with a text of its own, by its number."""
-
-    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
-        super().__init__("begin", [], before)
-        self.kept: dict[tuple[int, str], Turn] = {}
-
-    async def next_call(self, question: CallRequest, index: int, steps: list[Step]) -> Call:
-        self.asked.append((question, steps))
-        self.before()
-        call = answer(question, f"say {question.ask.number}")
-        self.kept[index, call.number] = journal.decode(journal.encode({index: Turn(call, steps)}))[index]
-        return call
-
-
-class Cut(Exception):
-    """The worker dies here."""
-
-
 GROUP = claim(sampling={"max_tokens": 64}, harness="own")
 
 
@@ -111,10 +76,6 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Seat], Any]], No
 
     put(tree)
     return put
-
-
-def ends(episode: Episode) -> tuple[list[Call], list[Step], str, str]:
-    return episode.calls, episode.steps, episode.ended, episode.item_json
 
 
 async def test_a_tree_of_calls_keeps_its_numbers_parents_kinds_and_states() -> None:

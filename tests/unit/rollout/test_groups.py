@@ -7,24 +7,13 @@ import pytest
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
 from hone.graders.sample import answering
 from hone.harnesses.seat import Ask, Seat
-from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
 from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
-from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, score
 from services.rollout.groups import trajectory
 from services.rollout.start import GroupStart
-
-
-def claim(**fields: Any) -> Claim:
-    """Return a claim; `fields` are its own, or its order's."""
-    own = {"id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "begun": 0, "role_versions": {},
-           "remaining_s": 1.0, "journaled": {}}
-    order = {"purpose": "train", "request_no": 17, "step": 3, "task": {}, "task_hash": "", "n": 1, "seed": 0,
-             "sampling": {"max_tokens": 4}, "model_id": "mod", "version_id": None}
-    return Claim(order=Order.model_validate({**order, **{key: fields[key] for key in fields.keys() - own.keys()}}),
-                 **{**own, **{key: fields[key] for key in fields.keys() & own.keys()}})
+from tests.support.rollout.groups import claim
 
 
 class Stops:

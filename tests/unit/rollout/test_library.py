@@ -10,9 +10,9 @@ from hone.trajectory import journal
 from hone.trajectory.records import Call, Step, Turn
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, answer, every_played
-from tests.unit.rollout.test_forks import Cut
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import TOKENIZER, Local, Script, answer, every_played
+from tests.support.rollout.forks import Cut
+from tests.support.rollout.groups import claim
 
 PARAMS = {"points": 2, "plain": 1.0, "useful": 1.0, "harmful": 0.0}
 KNOWN = [Kept("1.0", {"skill": {"text": "wait here", "about": "go slowly"}}),

@@ -15,9 +15,9 @@ from hone.trajectory.records import Call, Step, Trajectory, Turn
 from hone.trajectory.turns import turns
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, answer, every_played
-from tests.unit.rollout.test_forks import Cut
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import TOKENIZER, Local, Script, answer, every_played
+from tests.support.rollout.forks import Cut
+from tests.support.rollout.groups import claim
 
 PARAMS = {"places": 3, "spare": 0}
 SEED = 3

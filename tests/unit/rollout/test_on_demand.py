@@ -10,7 +10,7 @@ from hone.api import reward_pb2
 from hone.trajectory.order import Waves
 from services.rollout.claims import ClaimLost
 from services.rollout.waves import WaveRecord, wanted
-from tests.unit.rollout.test_episodes import GROUP
+from tests.support.rollout.episodes import GROUP
 
 RULE = Waves(predicted=0.6, most=16, cost=1 / 256, mode="jump", bounds=(0.0, 1.0))
 

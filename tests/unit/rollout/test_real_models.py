@@ -23,7 +23,7 @@ from services.rollout.episodes import Episodes
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import RoleTokenizers
 from services.simulation.answers import observation_message
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.groups import claim
 from tests.unit.text.styles import STYLES, files
 
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}

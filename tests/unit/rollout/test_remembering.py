@@ -11,9 +11,9 @@ from hone.remembering.phrases import pairs
 from hone.trajectory.records import Call, Step
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from tests.unit.harnesses.test_remembering import SIZES, reader
-from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, answer, every_played
-from tests.unit.rollout.test_groups import claim
+from tests.support.harnesses.reading import SIZES, reader
+from tests.support.rollout.episodes import TOKENIZER, Local, Script, answer, every_played
+from tests.support.rollout.groups import claim
 
 SHORT = {"known_text": "{known}\n", "write_text": "Known:{known}\nMessages:{messages}\n", "flush": 2, "keep": 0}
 

@@ -12,8 +12,8 @@ from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn
 from services.rollout.branches import Episode
 from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import Local, Script, answer, every_played
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import Local, Script, answer, every_played
+from tests.support.rollout.groups import claim
 
 PARAMS: dict[str, Any] = {"rows": 2, "shown_rows": 3}
 GROUP = claim(sampling={"max_tokens": 64}, harness="sql_phases", harness_params={"syntax": "line", "describe": False})

@@ -10,7 +10,7 @@ from hone.trajectory.records import Call, Scored
 from services.rollout.calls import TeacherScorer
 from services.rollout.claims import Claim
 from services.rollout.retry import Unavailable
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.groups import claim
 
 TOP_K = 2
 TEACHER = {"teacher": {"model_id": "mod_t", "top_k": TOP_K}}

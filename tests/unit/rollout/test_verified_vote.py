@@ -7,9 +7,9 @@ import pytest
 from hone.trajectory import journal
 from hone.trajectory.records import Call, Step, Turn
 from services.rollout.calls import CallRequest
-from tests.unit.rollout.test_episodes import Local, answer, every_played
-from tests.unit.rollout.test_forks import Cut, Texts, ends
-from tests.unit.rollout.test_groups import claim
+from tests.support.rollout.episodes import Local, answer, every_played
+from tests.support.rollout.forks import Cut, Texts, ends
+from tests.support.rollout.groups import claim
 
 N, M = 3, 2
 GROUP = claim(sampling={"max_tokens": 64}, harness="verified_vote", purpose="eval", harness_params={

@@ -8,7 +8,7 @@ import pytest
 from hone.text.files import TokenizerError
 from hone.text.streaming import TextStream, token
 from hone.text.tokenizer import Tokenizer
-from tests.unit.text.test_pieces import KINDS, TEXTS, byte_fallback, byte_level
+from tests.support.text.tokenizers import KINDS, TEXTS, byte_fallback, byte_level
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ import pytest
 
 from hone.text import token_bytes
 from hone.text.tokenizer import Tokenizer
-from tests.unit.text.test_pieces import TEXTS, byte_fallback, byte_level, metaspace, word_pieces
+from tests.support.text.tokenizers import TEXTS, byte_fallback, byte_level, metaspace, word_pieces
 
 
 @pytest.mark.parametrize("kind", [byte_level, byte_fallback])

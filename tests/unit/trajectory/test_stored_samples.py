@@ -5,7 +5,7 @@ from typing import Any
 from hone.algorithms.topocurate.curation import CurationParams
 from hone.algorithms.topocurate.manifest import entries
 from hone.trajectory import parts, stored_samples
-from tests.unit.gateway.test_curations import Objects, row, sample
+from tests.support.gateway.curations import Objects, row, sample
 
 SAMPLES = [sample(index, letters, score, task) for index, (letters, score, task) in enumerate((
     ("AB", 1.0, "b" * 64), ("AC", 0.0, "b" * 64), ("A", 1.0, "a" * 64), ("AD", 0.0, "a" * 64)))]

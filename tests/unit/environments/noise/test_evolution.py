@@ -16,8 +16,8 @@ from hone.environments.synthesis.hints import NoWorld
 from hone.environments.tasks import episode
 from hone.graders.deviation import DeviationSigns, compared
 from hone.spec.noise import NoiseSpec
+from tests.support.environments.noisy import READ, query, task
 from tests.unit.environments.noise import lured
-from tests.unit.environments.noise.test_noisy import READ, query, task
 
 SCENE = ResultScene(0, ({"role": "user", "content": "how many?"}, {"role": "assistant", "content": "look"}), (), "look",
               {"role": "user", "content": "3\n"}, "3")

@@ -11,16 +11,7 @@ from hone.environments.noise.noisy import NoisyEpisode, noisy
 from hone.environments.tasks import episode, from_proto, make, to_proto
 from hone.environments.tools import ToolCall
 from hone.spec.noise import USERS, TaskNoise
-
-ROW = {"prompt": "How many?", "answer": "3",
-       "database": "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'one'), (2, 'two')"}
-SURE: dict[str, Any] = {"prob": 1, "interval": 0, "intensity": 3}
-READ, WRITE = "SELECT a, b FROM t", "INSERT INTO t VALUES (3, 'three')"
-
-
-def task(kind: str, environment: str = "sqlite", row: Any = ROW, **terms: Any) -> Task:
-    made = make(environment, {"turns": 8} if environment == "sqlite" else {}, 5, row)
-    return Task(**{**made.__dict__, "noise": TaskNoise.model_validate({"type": kind, **SURE, **terms}).model_dump()})
+from tests.support.environments.noisy import READ, ROW, SURE, WRITE, query, said, task
 
 
 def started(kind: str, **terms: Any) -> NoisyEpisode:
@@ -28,14 +19,6 @@ def started(kind: str, **terms: Any) -> NoisyEpisode:
     assert isinstance(made, NoisyEpisode)
     made.reset()
     return made
-
-
-def query(made: Any, sql: str) -> Transition:
-    return made.step(ToolCall("query", {"sql": sql}).action())  # type: ignore[no-any-return]
-
-
-def said(taken: Transition) -> str:
-    return str(taken.observation.messages[-1]["content"])
 
 
 def test_a_call_that_fails_is_not_carried_out_and_a_repeated_one_is_once() -> None:

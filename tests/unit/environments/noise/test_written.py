@@ -14,7 +14,7 @@ from hone.environments.noise.noisy import NoisyEpisode
 from hone.environments.noise.tool_noise import RULES
 from hone.environments.tasks import episode, make
 from hone.spec.noise import WRITTEN, NoiseType, TaskNoise
-from tests.unit.environments.noise.test_noisy import READ, ROW, SURE, WRITE, query, said, task
+from tests.support.environments.noisy import READ, ROW, SURE, WRITE, query, said, task
 
 ORDER = '{"id": 7, "state": "open", "items": [{"name": "lamp", "price": 12.5}, {"name": "desk", "price": 80.0}]}\n'
 TEXT = "Found 2 rows.\nname: lamp\nprice: 12.5\n"

@@ -1,7 +1,7 @@
 """Lives by a model: wrong answers are named and mended, what a checker misses is rewritten, and rows are played."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,24 +11,11 @@ from hone.environments.contract import Row, WrongParams
 from hone.environments.synthesis.author import UnreadAnswer
 from hone.environments.synthesis.hints import NoWorld
 from hone.environments.tasks import episode, make
-from hone.environments.written_lives.authored import REFINEMENTS, AuthoredLives
+from hone.environments.written_lives.authored import REFINEMENTS
 from hone.remembering.lives import faults
 from hone.remembering.written import WrittenLife, life_of
+from tests.support.environments.authored import lives, made
 from tests.unit.environments.written_lives import keeper
-
-Says = Callable[[str], Mapping[str, Any]]
-
-
-def asked(says: Says) -> Callable[[Sequence[Mapping[str, str]], int], Mapping[str, Any]]:
-    return lambda messages, _: says(messages[-1]["content"])
-
-
-def lives(says: Says, checks: Says = keeper.answer) -> AuthoredLives:
-    return AuthoredLives(asked(says), asked(checks), keeper.SIZES)
-
-
-def made(says: Says = keeper.answer, wanted: int = 1) -> list[Row]:
-    return lives(says).made(keeper.HINT, wanted)
 
 
 def played(row: Row, **params: Any) -> ChangingUserEpisode:

@@ -4,7 +4,7 @@ import pytest
 
 from hone.environments.written_calls import WrittenCall, content_and_calls
 from services.gateway.openai.arriving_calls import ArrivingCalls, CallPiece
-from tests.unit.gateway.openai.test_tool_calls import HERMES, SECOND, TOOLS
+from tests.support.gateway.tool_calls import HERMES, SECOND, TOOLS
 
 _NESTED = '<tool_call>{"name": "add", "arguments": {"x": "}\\"{[", "y": [{}]}}</tool_call>'
 

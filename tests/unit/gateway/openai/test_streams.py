@@ -3,7 +3,7 @@
 from hone.api import trajectory_pb2
 from services.gateway.openai.answers import Head, Sample, ScoredTokens, completion_logprobs, extension
 from services.gateway.openai.streams import ChatChunks, usage_event
-from tests.unit.text.test_pieces import byte_level
+from tests.support.text.tokenizers import byte_level
 
 HEAD = Head("chatcmpl_1", 1730000000, "small")
 STOP, GOING = trajectory_pb2.FINISH_REASON_STOP, trajectory_pb2.FINISH_REASON_UNSPECIFIED

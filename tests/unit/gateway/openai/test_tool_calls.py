@@ -4,11 +4,7 @@ import pytest
 
 from hone.environments.written_calls import WrittenCall, content_and_calls
 from services.gateway.openai.tool_calls import SpokenPieces
-
-TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
-    "type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}} for name in ("add", "look")]
-HERMES = '<tool_call>\n{"name": "add", "arguments": {"x":  1}}\n</tool_call>'
-SECOND = '<tool_call>{"name": "look", "arguments": {"x": 2}}</tool_call>'
+from tests.support.gateway.tool_calls import HERMES, SECOND, TOOLS
 
 
 @pytest.mark.parametrize(("text", "content", "calls"), [
