@@ -16,9 +16,9 @@ import pytest
 from starlette.routing import compile_path
 
 from hone.spec.settings import Settings
-from services.gateway.app import create
+from services.gateway.app import create, declarations
+from services.gateway.declarations import OPEN_PATHS
 from services.gateway.middleware.errors import MEDIA_TYPE
-from services.gateway.middleware.permission import NEEDS, OPEN_PATHS
 
 _NOTHING: Any = None
 _HEADERS = {401: "www-authenticate", 405: "allow", 503: "retry-after"}
@@ -102,7 +102,7 @@ def _operation(method: str, path: str) -> tuple[str, str] | None:
 @cache
 def _patterns() -> list[tuple[str, Any, str]]:
     shown = OPEN_PATHS & document()["paths"].keys()
-    routes = [*(route.split(" ") for route in NEEDS), *(("GET", path) for path in shown)]
+    routes = [*((one.method, one.path) for one in declarations().routes), *(("GET", path) for path in shown)]
     return [(verb, compile_path(path)[0], path.replace(":path}", "}")) for verb, path in routes]
 
 

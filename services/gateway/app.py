@@ -18,6 +18,7 @@ from services.gateway.admission.completion import Completions
 from services.gateway.admission.dataset_rows import RowBounds
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.contract import Gateway
+from services.gateway.declarations import OPEN_PATHS, Declarations
 from services.gateway.middleware import errors, queries
 from services.gateway.middleware.authentication import Authentication
 from services.gateway.middleware.bodies import BodyLimit, LateBodies
@@ -25,7 +26,7 @@ from services.gateway.middleware.errors import ProblemResponses
 from services.gateway.middleware.json_bodies import JsonBodies
 from services.gateway.middleware.methods import Methods
 from services.gateway.middleware.observation import RequestObservation
-from services.gateway.middleware.permission import OPEN_PATHS, Permission
+from services.gateway.middleware.permission import Permission
 from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.middleware.shares import TenantShare
 from services.gateway.openai.asking import Asking
@@ -74,8 +75,16 @@ _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(n
                  Depends(queries.expect_known)]
 
 
+def declarations() -> Declarations:
+    """Return the declarations of all routes. Raises TypeError for a route without one."""
+    return Declarations(route for module in ROUTES for route in module.router.routes)
+
+
 def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> FastAPI:
-    """Return the application. It opens the database when it starts and closes it when it ends."""
+    """Return the application. It opens the database when it starts and closes it when it ends.
+
+    Raises TypeError for a route that does not declare its scope and its noun.
+    """
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await database.open()
@@ -83,8 +92,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             yield
         await database.close()
 
-    asking = Asking(settings, database, objects)
-
+    asking, declared = Asking(settings, database, objects), declarations()
     app = Gateway(
         title="Hone", version=version("hone-rl"), docs_url=None, redoc_url=None, lifespan=lifespan,
         description="Reinforcement learning as a service: models, datasets, runs and their results.",
@@ -96,8 +104,8 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(ProblemResponses),
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS, stack_token=settings.stack_token),
-            Middleware(Methods),
-            Middleware(Permission),
+            Middleware(Methods, declarations=declared),
+            Middleware(Permission, declarations=declared),
             Middleware(TenantShare, most=settings.tenant_requests),
             Middleware(JsonBodies),
         ],

@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from services.gateway.declarations import OPEN_PATHS
 from services.gateway.middleware import errors
-from services.gateway.middleware.permission import OPEN_PATHS
 
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 _CHANGES = {"put", "post", "delete", "patch"}

@@ -4,31 +4,31 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.spec.problems import Problem
+from services.gateway.declarations import Declarations
 from services.gateway.middleware.errors import MethodNotAllowed, NotFound
-from services.gateway.middleware.permission import methods
 
 
 class Methods:
     """Refuses paths and methods that do not exist, before the key's scopes and any body are looked at."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, declarations: Declarations) -> None:
+        self._app, self._declarations = app, declarations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        expect_known(scope["method"], scope["path"])
+        expect_known(self._declarations, scope["method"], scope["path"])
         if scope["method"] == "HEAD":
             return await _without_body(self._app, scope, receive, send)
         return await self._app(scope, receive, send)
 
 
-def expect_known(method: str, path: str) -> None:
+def expect_known(declarations: Declarations, method: str, path: str) -> None:
     """Raise NotFound for a path that no route has, and MethodNotAllowed for a method that the path lacks."""
-    known = methods(path)
+    known = declarations.methods(path)
     if not known:
         shorter = path.rstrip("/")
-        hint = f"; {shorter} is one" if shorter != path and methods(shorter) else ""
+        hint = f"; {shorter} is one" if shorter != path and declarations.methods(shorter) else ""
         raise NotFound(f"{path} is no path of this gateway{hint}. GET /docs shows all.")
     if method not in known:
         raise MethodNotAllowed([Problem("method", method, ", ".join(known))], {"Allow": ", ".join(known)})

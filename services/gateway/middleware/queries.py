@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 
 from hone.spec.problems import Invalid, Problem, one_of
-from services.gateway.middleware.permission import OPEN_PATHS
+from services.gateway.declarations import OPEN_PATHS
 
 _MOST = 100
 """Parameters of a request."""

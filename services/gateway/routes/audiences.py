@@ -26,6 +26,7 @@ from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import audiences
 from services.gateway.admission.parameters import AfterFit, AfterMerchant, Config, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -87,7 +88,7 @@ class WantedCalibration(BaseModel):
                              "has in a stratum's.")
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202, openapi_extra=needs("run", "audience fits", {"dataset": "logs"}))
 async def fit(wanted: WantedAudienceFit, caller: Caller) -> AudienceFit:
     """Ask for a simulator of users. It is made beside other work: GET shows how far it is."""
     expect_writer(wanted.params, wanted.reasoner)
@@ -105,7 +106,7 @@ async def fit(wanted: WantedAudienceFit, caller: Caller) -> AudienceFit:
         return await _one(transaction, caller.tenant_id, made)
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "audience fits"))
 async def fits(caller: Caller, limit: Limit = 50, after: AfterFit = None) -> Page[AudienceFit]:
     """List fits, the newest first."""
     async with caller.transaction() as transaction:
@@ -113,14 +114,14 @@ async def fits(caller: Caller, limit: Limit = 50, after: AfterFit = None) -> Pag
     return page([AudienceFit.model_validate(row) for row in rows], limit, "id")
 
 
-@router.get("/{fit_id}")
+@router.get("/{fit_id}", openapi_extra=needs("read", "audience fits"))
 async def one_fit(fit_id: Id, caller: Caller) -> AudienceFit:
     """Return a fit."""
     async with caller.transaction() as transaction:
         return await _one(transaction, caller.tenant_id, fit_id)
 
 
-@router.delete("/{fit_id}")
+@router.delete("/{fit_id}", openapi_extra=needs("run", "audience fits"))
 async def delete(fit_id: Id, caller: Caller) -> AudienceFit:
     """Delete a fit with its policies and all that it said of groups. Returns what it was."""
     async with caller.transaction() as transaction:
@@ -129,7 +130,7 @@ async def delete(fit_id: Id, caller: Caller) -> AudienceFit:
     return found
 
 
-@router.get("/{fit_id}/policies")
+@router.get("/{fit_id}/policies", openapi_extra=needs("read", "audience fits"))
 async def policies(fit_id: Id, caller: Caller) -> MinedPolicies:
     """Return the decision policies that a fit found."""
     async with caller.transaction() as transaction:
@@ -138,7 +139,7 @@ async def policies(fit_id: Id, caller: Caller) -> MinedPolicies:
     return MinedPolicies(data=[MinedPolicy.model_validate(row) for row in rows])
 
 
-@router.get("/{fit_id}/merchants")
+@router.get("/{fit_id}/merchants", openapi_extra=needs("read", "audience fits"))
 async def merchants(
     fit_id: Id, caller: Caller, limit: Limit = 200, after: AfterMerchant = None,
 ) -> Page[MeasuredMerchant]:
@@ -153,7 +154,8 @@ async def merchants(
                  for row in rows], limit, "id")
 
 
-@router.post("/{fit_id}/simulate", responses=_NOT_DONE)
+@router.post("/{fit_id}/simulate", responses=_NOT_DONE, openapi_extra=needs("run", "audience fits", {
+    "merchant": {"category": "tea"}, "strategy": {"discount": 0.15}}))
 async def simulate(fit_id: Id, wanted: SimulatedGroup, caller: Caller, settings: Config) -> AudienceReaction:
     """Return how users of a segment react to a merchant's strategy. An equal question asks no model again."""
     found = await audiences.asked(settings, "SimulateAudience", simulation_pb2.SimulateAudienceRequest(
@@ -166,7 +168,9 @@ async def simulate(fit_id: Id, wanted: SimulatedGroup, caller: Caller, settings:
         alarm=found.alarm)
 
 
-@router.post("/{fit_id}/evaluate", responses=_NOT_DONE)
+@router.post("/{fit_id}/evaluate", responses=_NOT_DONE, openapi_extra=needs("run", "audience fits", {
+    "groups": [{"merchant": {"category": "tea"}, "strategy": {"discount": 0.15}, "rates": {"click": 0.2},
+    "users": 500}]}))
 async def evaluate(fit_id: Id, wanted: WantedEvaluation, caller: Caller, settings: Config) -> AudienceEvaluation:
     """Return how far simulated rates are from measured ones."""
     found = await audiences.asked(settings, "EvaluateAudience", simulation_pb2.EvaluateAudienceRequest(
@@ -178,7 +182,8 @@ async def evaluate(fit_id: Id, wanted: WantedEvaluation, caller: Caller, setting
         sign_accuracy=found.sign_accuracy if found.HasField("sign_accuracy") else None)
 
 
-@router.post("/{fit_id}/calibrate", responses=_NOT_DONE)
+@router.post("/{fit_id}/calibrate", responses=_NOT_DONE,
+             openapi_extra=needs("run", "audience fits", {"shrinkage": 200}))
 async def calibrate(fit_id: Id, wanted: WantedCalibration, caller: Caller, settings: Config) -> AudienceFit:
     """Weigh reasoner and fitted model anew, by the merchants that were left out of the fit. No model is asked."""
     await audiences.asked(settings, "CalibrateAudience", simulation_pb2.CalibrateAudienceRequest(

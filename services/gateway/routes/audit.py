@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from hone.client.account_resources import AuditEntry
 from hone.client.resources import Page
 from services.gateway.admission.parameters import Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.routes.usage import Moment
 
@@ -23,7 +24,7 @@ Address = Annotated[str | None, Query(**_TEXT, description="Address that request
 Search = Annotated[str | None, Query(**_TEXT, description="A part of any column, of request ids as they are written.")]
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("admin", "audit log"))
 async def listed(
     caller: Caller, limit: Limit = 50,
     after: Annotated[int | None, Query(ge=0, lt=2**63, description="`next` of the previous page.")] = None,

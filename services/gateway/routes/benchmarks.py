@@ -18,6 +18,7 @@ from services.gateway.admission import examinations, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.examinations import WantedExamination
 from services.gateway.admission.parameters import Config, Id, Store
+from services.gateway.declarations import needs
 from services.gateway.leaderboards import MOST_ANSWERS, MOST_RUNS, Prices
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.idempotency import Key, fingerprint
@@ -28,19 +29,20 @@ router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"])
 Series = Annotated[Literal["sampled", "greedy"], Query(description="The answers that count.")]
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "benchmarks"))
 async def listed() -> Page[Benchmark]:
     """List every benchmark."""
     return Page(data=[leaderboards.resource(one) for one in benchmarks.BENCHMARKS.values()])
 
 
-@router.get("/{name}")
+@router.get("/{name}", openapi_extra=needs("read", "benchmarks"))
 async def one(name: Id) -> Benchmark:
     """Return a benchmark."""
     return leaderboards.resource(_known(name))
 
 
-@router.post("/{name}/examinations", status_code=201, response_model=Run)
+@router.post("/{name}/examinations", status_code=201, response_model=Run,
+             openapi_extra=needs("run", "benchmarks", {"model": "my-base", "samples": 4}))
 async def examine(
     name: Id, wanted: WantedExamination, request: Request, caller: Caller, settings: Config, objects: Store,
     key: Key = None,
@@ -59,7 +61,7 @@ async def examine(
     return answer.response()
 
 
-@router.get("/{name}/leaderboard")
+@router.get("/{name}/leaderboard", openapi_extra=needs("read", "benchmarks"))
 async def leaderboard(
     name: Id, caller: Caller, series: Series = "sampled",
     evaluations: Annotated[Literal["newest", "all"], Query(
@@ -81,7 +83,7 @@ async def leaderboard(
     return await run_in_threadpool(leaderboards.make, benchmark, series, runs, answers, parts, prices)
 
 
-@router.get("/{name}/examinations/{run_id}")
+@router.get("/{name}/examinations/{run_id}", openapi_extra=needs("read", "benchmarks"))
 async def examined(
     name: Id, run_id: Id, caller: Caller, series: Series = "sampled",
     step: Annotated[int | None, Query(ge=0, le=MOST, description="The weights after this step; when absent, the "

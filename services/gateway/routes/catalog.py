@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from hone.client import catalog
 from hone.client.resources import Algorithm, Environment, Grader, GraderActivity, Page, StartingSpec
 from services.gateway.admission.parameters import Id
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -16,19 +17,19 @@ NEWEST_GRADES = 10_000
 """Grades that are summed; older ones would make the answer slow."""
 
 
-@router.get("/environments")
+@router.get("/environments", openapi_extra=needs("read", "environments"))
 async def environments() -> Page[Environment]:
     """List environments with the JSON Schema of their parameters."""
     return Page(data=catalog.environments())
 
 
-@router.get("/algorithms")
+@router.get("/algorithms", openapi_extra=needs("read", "algorithms"))
 async def algorithms() -> Page[Algorithm]:
     """List the presets with the method in each slot."""
     return Page(data=catalog.algorithms())
 
 
-@router.get("/algorithms/{name}")
+@router.get("/algorithms/{name}", openapi_extra=needs("read", "algorithms"))
 async def algorithm(name: Id) -> Algorithm:
     """Return one preset."""
     for preset in catalog.algorithms():
@@ -37,7 +38,7 @@ async def algorithm(name: Id) -> Algorithm:
     raise NotFound(f"There is no algorithm {name}.")
 
 
-@router.get("/algorithms/{name}/spec")
+@router.get("/algorithms/{name}/spec", openapi_extra=needs("read", "algorithms"))
 async def starting_spec(
     name: Id,
     base: Annotated[str, Query(max_length=200, description="The model to train.")] = "",
@@ -48,13 +49,13 @@ async def starting_spec(
     return catalog.starting_spec(name, base, dataset, environment)
 
 
-@router.get("/graders")
+@router.get("/graders", openapi_extra=needs("read", "graders"))
 async def graders() -> Page[Grader]:
     """List the kinds of graders with the JSON Schema of their parameters."""
     return Page(data=catalog.graders())
 
 
-@router.get("/graders/activity")
+@router.get("/graders/activity", openapi_extra=needs("read", "graders"))
 async def activity(caller: Caller) -> Page[GraderActivity]:
     """Sum the newest 10 000 grades by grader, component and status."""
     async with caller.transaction() as transaction:

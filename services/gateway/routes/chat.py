@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.openai import chat, completions, embeddings, pooling, streams
 from services.gateway.openai.answers import Object
@@ -40,7 +41,8 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {**_UNKNOWN, 200: {
     "text/event-stream": {"schema": {"type": "string"}}}}}
 
 
-@router.post("/chat/completions", response_model=None, responses=_ANSWERS)
+@router.post("/chat/completions", response_model=None, responses=_ANSWERS, openapi_extra=needs("run", "answers", {
+    "model": "my-base", "messages": [{"role": "user", "content": "1 + 1 ="}]}))
 async def completed(body: ChatRequest, request: Request, caller: Caller, models: Models) -> Response:
     """Have a model answer a conversation, as OpenAI's clients ask. `stream` sends the answer as it is made."""
     async with AsyncExitStack() as stack:
@@ -59,7 +61,8 @@ async def _prepared(stack: AsyncExitStack, models: Asking, caller: TenantSession
     return await chat.prepared(asked, body)
 
 
-@router.post("/completions", response_model=None, responses=_ANSWERS)
+@router.post("/completions", response_model=None, responses=_ANSWERS,
+             openapi_extra=needs("run", "answers", {"model": "my-base", "prompt": "1 + 1 =", "max_tokens": 4}))
 async def continued(body: CompletionRequest, request: Request, caller: Caller, models: Models) -> Response:
     """Have a model continue texts or token ids, as OpenAI's clients ask. `stream` sends the text as it is made."""
     async with AsyncExitStack() as stack:
@@ -76,14 +79,17 @@ _VECTORS: dict[int | str, dict[str, Any]] = {**_UNKNOWN, 200: {"content": {"appl
                    "data": {"type": "array", "items": {"type": "object"}}}}}}}}
 
 
-@router.post("/embeddings", response_model=None, responses=_VECTORS)
+@router.post("/embeddings", response_model=None, responses=_VECTORS,
+             openapi_extra=needs("run", "answers", {"model": "my-base", "input": ["1 + 1 ="]}))
 async def embedded(body: EmbeddingRequest, caller: Caller, models: Models) -> Response:
     """Return the vectors of texts, of length 1, from the value service's embedder."""
     with models.place(caller):
         return JSONResponse(embeddings.answer(body, await models.calls.embed(caller, body.model, body.input)))
 
 
-@router.post("/pooling", response_model=None, responses=_VECTORS)
+@router.post("/pooling", response_model=None, responses=_VECTORS, openapi_extra=needs("run", "answers", {
+    "model": "my-reward-model", "messages": [{"role": "user", "content": "1 + 1 ="}, {"role": "assistant",
+    "content": "2"}]}))
 async def pooled(body: PoolingRequest, caller: Caller, models: Models) -> Response:
     """Return a reward model's rating of the last message, in the form of vLLM's /pooling."""
     async with models.one(caller, body.model) as asked:

@@ -5,13 +5,14 @@ from fastapi import APIRouter
 from hone.client.collection_resources import Collection, CollectionItem
 from hone.client.resources import Page
 from services.gateway.admission.parameters import AfterSample, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/runs/{run_id}/collections", tags=["runs"])
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "collections"))
 async def collections(run_id: Id, caller: Caller) -> Page[Collection]:
     """List the collections of a run by name."""
     async with caller.transaction() as transaction:
@@ -21,7 +22,7 @@ async def collections(run_id: Id, caller: Caller) -> Page[Collection]:
     return Page(data=[Collection.model_validate(row) for row in rows])
 
 
-@router.get("/{name}")
+@router.get("/{name}", openapi_extra=needs("read", "collections"))
 async def collection_items(
     run_id: Id, name: Id, caller: Caller, limit: Limit = 100, after: AfterSample = None
 ) -> Page[CollectionItem]:

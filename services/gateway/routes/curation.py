@@ -16,6 +16,7 @@ from services.gateway import curations
 from services.gateway.admission import manifests
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import Id, Store
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(prefix="/v1/runs", tags=["curation"])
@@ -28,7 +29,7 @@ Groups = Annotated[int, Query(ge=1, le=curations.MOST_GROUPS, description="Newes
 Success = Annotated[float, Query(gt=0, le=1, description="Share of the grader's range from which a sample succeeds.")]
 
 
-@router.get("/{run_id}/curation")
+@router.get("/{run_id}/curation", openapi_extra=needs("read", "curations"))
 async def curation(
     run_id: Id, caller: Caller, objects: Store, first_step: Step = 0, last_step: Step = 2**31 - 1, groups: Groups = 64,
     success: Success = 1.0,
@@ -43,7 +44,7 @@ async def curation(
                     truncated=found.truncated or not complete, tasks=tasks)
 
 
-@router.post("/{run_id}/curation", status_code=201)
+@router.post("/{run_id}/curation", status_code=201, openapi_extra=needs("run", "curations"))
 async def save(
     run_id: Id, caller: Caller, objects: Store, first_step: Step = 0, last_step: Step = 2**31 - 1, groups: Groups = 64,
     success: Success = 1.0,

@@ -12,6 +12,7 @@ from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowBounds, RowChecks
 from services.gateway.admission.parameters import AfterArtifact, Config, Id, Limit, Store, same
+from services.gateway.declarations import needs
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
@@ -21,7 +22,9 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 _FIELDS = ("name", "file", "allow_bad_rows")
 
 
-@router.post("", status_code=201, response_model=Dataset, responses=same(Dataset))
+@router.post("", status_code=201, response_model=Dataset, responses=same(Dataset),
+             openapi_extra=needs("run", "datasets", {
+                 "name": "sums", "file": '{"prompt": "1 + 1 =", "answer": "2"}'}, "multipart/form-data"))
 async def upload(
     request: Request, caller: Caller, objects: Store, settings: Config,
     name: Annotated[artifacts.Name, Form(description="Name of the dataset in specs.")],
@@ -50,13 +53,13 @@ def _check(uploaded: Path, directory: Path, bounds: RowBounds) -> RowChecks:
     return report
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "datasets"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> Page[Dataset]:
     """List datasets, newest first."""
     return await artifacts.listed(caller, "dataset", _resource, limit, after)
 
 
-@router.get("/{name:path}")
+@router.get("/{name:path}", openapi_extra=needs("read", "datasets"))
 async def one(name: Id, caller: Caller) -> Dataset:
     """Return one dataset by name or id, with the report on its rows."""
     return _resource(await artifacts.row_of(caller, "dataset", name))

@@ -13,6 +13,7 @@ from hone.client.deletion_resources import Deletion, ModelDeletion
 from hone.client.resources import Page
 from services.gateway.admission import deletions
 from services.gateway.admission.parameters import AfterDeleted, Id, Limit
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(tags=["deletions"])
@@ -29,7 +30,7 @@ def _answer(response: Response, found: Deletion) -> Deletion:
     return found
 
 
-@router.delete("/v1/runs/{run_id}", status_code=202, responses=_DONE)
+@router.delete("/v1/runs/{run_id}", status_code=202, responses=_DONE, openapi_extra=needs("run", "runs"))
 async def run(run_id: Id, caller: Caller, response: Response, force: Force = False) -> Deletion:
     """Delete a run with its samples, metrics, events, checkpoints and exports. Its usage stays.
 
@@ -38,13 +39,14 @@ async def run(run_id: Id, caller: Caller, response: Response, force: Force = Fal
     return _answer(response, await deletions.run(caller, run_id, force))
 
 
-@router.delete("/v1/runs/{run_id}/samples", status_code=202, responses=_DONE)
+@router.delete("/v1/runs/{run_id}/samples", status_code=202, responses=_DONE, openapi_extra=needs("run", "samples"))
 async def samples(run_id: Id, caller: Caller, response: Response) -> Deletion:
     """Delete the samples and grades of a run that has ended. Its metrics, steps, events and checkpoints stay."""
     return _answer(response, await deletions.samples(caller, run_id))
 
 
-@router.delete("/v1/runs/{run_id}/checkpoints/{version_id}", status_code=202, responses=_DONE)
+@router.delete("/v1/runs/{run_id}/checkpoints/{version_id}", status_code=202, responses=_DONE,
+               openapi_extra=needs("run", "checkpoints"))
 async def checkpoint(run_id: Id, version_id: Id, caller: Caller, response: Response) -> Deletion:
     """Delete the weights of a version. Its line stays in the list of checkpoints, as not stored.
 
@@ -53,14 +55,14 @@ async def checkpoint(run_id: Id, version_id: Id, caller: Caller, response: Respo
     return _answer(response, await deletions.checkpoint(caller, run_id, version_id))
 
 
-@router.delete("/v1/exports/{export_id}", status_code=202, responses=_DONE)
+@router.delete("/v1/exports/{export_id}", status_code=202, responses=_DONE, openapi_extra=needs("run", "exports"))
 async def export(export_id: Id, caller: Caller, response: Response) -> Deletion:
     """Delete an export and its files. The version can be exported again."""
     return _answer(response, await deletions.export(caller, export_id))
 
 
 @router.delete("/v1/models/{name:path}", status_code=202, responses={
-    200: {"model": ModelDeletion, "description": "Its rows are gone."}})
+    200: {"model": ModelDeletion, "description": "Its rows are gone."}}, openapi_extra=needs("run", "models"))
 async def model(name: Id, caller: Caller, response: Response) -> ModelDeletion:
     """Delete a registered model. An open run that uses it refuses this (409).
 
@@ -70,19 +72,19 @@ async def model(name: Id, caller: Caller, response: Response) -> ModelDeletion:
     return ModelDeletion(**found.model_dump())
 
 
-@router.delete("/v1/datasets/{name:path}", status_code=202, responses=_DONE)
+@router.delete("/v1/datasets/{name:path}", status_code=202, responses=_DONE, openapi_extra=needs("run", "datasets"))
 async def dataset(name: Id, caller: Caller, response: Response) -> Deletion:
     """Delete a dataset. An open run that uses it refuses this (409)."""
     return _answer(response, await deletions.artifact(caller, "dataset", name))
 
 
-@router.get("/v1/deletions")
+@router.get("/v1/deletions", openapi_extra=needs("read", "deletions"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterDeleted = None) -> Page[Deletion]:
     """List deletions, newest first."""
     return await deletions.listed(caller, limit, after)
 
 
-@router.get("/v1/deletions/{subject_id}")
+@router.get("/v1/deletions/{subject_id}", openapi_extra=needs("read", "deletions"))
 async def one(subject_id: Id, caller: Caller) -> Deletion:
     """Return the deletion of what had this id or name."""
     return await deletions.one(caller, subject_id)

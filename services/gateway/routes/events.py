@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from hone.client.resources import ENDED, Event, Page
 from hone.store.database import Row
 from services.gateway.admission.parameters import Config, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import unknown_run
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
@@ -31,7 +32,8 @@ LastEventId = Annotated[int, Header(
     alias="Last-Event-ID", ge=0, description="Id of the last event that the client received.")]
 
 
-@router.get("/{run_id}/events", response_model=Page[Event], responses={200: {"content": {_STREAM: {}}}})
+@router.get("/{run_id}/events", response_model=Page[Event], responses={200: {"content": {_STREAM: {}}}},
+            openapi_extra=needs("read", "events"))
 async def events(
     run_id: Id, caller: Caller, settings: Config, limit: Limit = 100,
     after: Annotated[int, Query(ge=0, description="Only events with a greater id.")] = 0,

@@ -20,6 +20,7 @@ from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from services.gateway.admission import quotas
 from services.gateway.admission.parameters import AfterExport, Id, Limit, Store, content, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -42,7 +43,8 @@ class NewExport(BaseModel):
         None, pattern=r"^\w{1,100}$", description="A version of the run's policy; the newest stored one by default.")
 
 
-@router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export, responses=same(Export))
+@router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export, responses=same(Export),
+             openapi_extra=needs("run", "exports", {"version_id": "ver_1"}))
 async def create(
     request: Request, run_id: Id, caller: Caller, wanted: NewExport | None = None, key: Key = None,
 ) -> JSONResponse:
@@ -118,7 +120,7 @@ def _resource(row: Row) -> Export:
         "sampling_note": stock_sampling.note(defaults, row["trained"] or {})})
 
 
-@router.get("/v1/runs/{run_id}/exports")
+@router.get("/v1/runs/{run_id}/exports", openapi_extra=needs("read", "exports"))
 async def listed(run_id: Id, caller: Caller, limit: Limit = 50, after: AfterExport = None) -> Page[Export]:
     """List a run's exports, newest first."""
     async with caller.transaction() as transaction:
@@ -128,7 +130,7 @@ async def listed(run_id: Id, caller: Caller, limit: Limit = 50, after: AfterExpo
     return page([_resource(row) for row in rows], limit, "id")
 
 
-@router.get("/v1/exports/{export_id}")
+@router.get("/v1/exports/{export_id}", openapi_extra=needs("read", "exports"))
 async def one(export_id: Id, caller: Caller) -> Export:
     """Return an export: queued, done or failed, and its files."""
     async with caller.transaction() as transaction:
@@ -136,7 +138,7 @@ async def one(export_id: Id, caller: Caller) -> Export:
 
 
 @router.get("/v1/exports/{export_id}/files/{name}", response_class=StreamingResponse,
-            responses={**content("application/octet-stream"), 409: {}})
+            responses={**content("application/octet-stream"), 409: {}}, openapi_extra=needs("read", "exports"))
 async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> StreamingResponse:
     """Download one file of an export."""
     files = await _files(caller, export_id)
@@ -149,7 +151,7 @@ async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> Strea
 
 
 @router.get("/v1/exports/{export_id}/archive", response_class=StreamingResponse,
-            responses={**content("application/x-tar"), 409: {}})
+            responses={**content("application/x-tar"), 409: {}}, openapi_extra=needs("read", "exports"))
 async def archive(export_id: Id, caller: Caller, objects: Store) -> StreamingResponse:
     """Download all files of an export as one tar archive."""
     files = await _files(caller, export_id)

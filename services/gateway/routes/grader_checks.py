@@ -15,6 +15,7 @@ from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import grader_checks, graders
 from services.gateway.admission.parameters import AfterCheck, Config, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -31,7 +32,8 @@ class WantedCheck(BaseModel):
                      "dataset:NAME of a dataset of yours, whose rows have output, label and perhaps kind and item.")
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202,
+             openapi_extra=needs("run", "grader checks", {"grader": {"type": "exact"}, "set": "short_answers"}))
 async def check_requested(wanted: WantedCheck, caller: Caller, settings: Config) -> GraderCheck:
     """Ask for a check: the grader grades every pair of the set, and its judges are asked anew. GET shows how far it is.
     """
@@ -46,7 +48,7 @@ async def check_requested(wanted: WantedCheck, caller: Caller, settings: Config)
         return await _one(transaction, caller.tenant_id, made)
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "grader checks"))
 async def checks(
     caller: Caller, limit: Limit = 50, after: AfterCheck = None,
     run_id: Annotated[str | None, Query(
@@ -61,7 +63,7 @@ async def checks(
     return page([_resource(row) for row in rows], limit, "id")
 
 
-@router.get("/{check_id}")
+@router.get("/{check_id}", openapi_extra=needs("read", "grader checks"))
 async def check(check_id: Id, caller: Caller) -> GraderCheck:
     """Return a check."""
     async with caller.transaction() as transaction:

@@ -13,6 +13,7 @@ from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config, Id
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Away, NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.routes.openai_graders import status_name
@@ -35,7 +36,8 @@ class NewGrades(BaseModel):
     after: int = Field(0, ge=0, lt=2**63, description="`next` of the answer before; 0: from the first group on.")
 
 
-@router.post("/v1/runs/{run_id}/grades")
+@router.post("/v1/runs/{run_id}/grades",
+             openapi_extra=needs("run", "samples", {"grader": {"type": "exact"}, "limit": 20}))
 async def again(run_id: Id, wanted: NewGrades, caller: Caller, settings: Config) -> Regrades:
     """Grade stored samples of a run by another grader, group after group.
 

@@ -26,6 +26,7 @@ from hone.store.objects import ObjectMissing, Objects
 from hone.telemetry import gauges
 from services.gateway.admission.local_folders import watched
 from services.gateway.admission.parameters import Config, Store
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(tags=["health"])
@@ -47,7 +48,7 @@ async def alive() -> dict[str, bool]:
     return {"ok": True}
 
 
-@router.get("/v1/health")
+@router.get("/v1/health", openapi_extra=needs("read", "health"))
 async def health(caller: Caller, settings: Config, objects: Store) -> Health:
     """Check every service: database, object store, broker, gRPC services, engines, workers, disks of this machine."""
     checks = {
@@ -159,7 +160,7 @@ def _disks(settings: Settings) -> list[ServiceHealth]:
             for disk in disks.look(watched(settings))]
 
 
-@router.get("/v1/engines")
+@router.get("/v1/engines", openapi_extra=needs("read", "engines"))
 async def engines(caller: Caller) -> Page[Engine]:
     """List inference engines with the versions of your models that they hold, and the amounts they generated."""
     async with caller.transaction() as transaction:
@@ -171,7 +172,7 @@ async def engines(caller: Caller) -> Page[Engine]:
     return Page(data=[Engine.model_validate({**row, "models": held[row["id"]]}) for row in rows])
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
+@router.get("/metrics", response_class=PlainTextResponse, openapi_extra=needs("read", "health"))
 async def metrics(caller: Caller) -> PlainTextResponse:
     """Return the caller's runs, groups, steps, staleness, gap, engines and workers for Prometheus."""
     async with caller.transaction() as transaction:

@@ -20,6 +20,7 @@ from hone.client.judge_resources import (
 from hone.client.resources import Page
 from hone.spec.problems import Invalid, Problem
 from services.gateway.admission.parameters import AfterRoute, AfterSecret, Config, Id, Limit, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 
@@ -39,7 +40,7 @@ class WantedSecret(BaseModel):
         description="It is stored encrypted, and nobody can read it: printable ASCII, as a header can have it.")
 
 
-@router.get("/judges")
+@router.get("/judges", openapi_extra=needs("read", "judges"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Judge]:
     """List judges by name."""
     async with caller.transaction() as transaction:
@@ -47,7 +48,7 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
     return page([Judge.model_validate(row) for row in rows], limit, "name")
 
 
-@router.get("/judges/{name}")
+@router.get("/judges/{name}", openapi_extra=needs("read", "judges"))
 async def one(name: Id, caller: Caller) -> Judge:
     """Return a judge."""
     async with caller.transaction() as transaction:
@@ -57,7 +58,9 @@ async def one(name: Id, caller: Caller) -> Judge:
     return Judge.model_validate(row)
 
 
-@router.put("/judges/{name}", status_code=201, response_model=Judge, responses=same(Judge))
+@router.put("/judges/{name}", status_code=201, response_model=Judge, responses=same(Judge),
+            openapi_extra=needs("admin", "judges", {
+                 "url": "https://judge.example/v1", "model": "large", "secret": "judge-key"}))
 async def put(name: Name, wanted: WantedJudge, caller: Caller) -> JSONResponse:
     """Set a judge: what is absent gets its default. 201: it is new. Its next question goes to the new address."""
     if wanted.terms.protocol in ("chat", "pooling") and not wanted.model:
@@ -71,7 +74,7 @@ async def put(name: Name, wanted: WantedJudge, caller: Caller) -> JSONResponse:
     return JSONResponse(made.model_dump(mode="json"), 201 if row["new"] else 200)
 
 
-@router.delete("/judges/{name}")
+@router.delete("/judges/{name}", openapi_extra=needs("admin", "judges"))
 async def delete(name: Id, caller: Caller) -> Judge:
     """Delete a judge. Samples of runs that still ask it are masked. Returns what it was."""
     async with caller.transaction() as transaction:
@@ -81,7 +84,7 @@ async def delete(name: Id, caller: Caller) -> Judge:
     return Judge.model_validate(row)
 
 
-@router.get("/runs/{run_id}/judges")
+@router.get("/runs/{run_id}/judges", openapi_extra=needs("read", "judges"))
 async def spending(run_id: Id, caller: Caller) -> Page[JudgeSpending]:
     """Return what each judge of a run was paid so far."""
     async with caller.transaction() as transaction:
@@ -91,7 +94,7 @@ async def spending(run_id: Id, caller: Caller) -> Page[JudgeSpending]:
     return Page(data=[JudgeSpending.model_validate(row) for row in rows], next=None)
 
 
-@router.get("/secrets")
+@router.get("/secrets", openapi_extra=needs("admin", "secrets"))
 async def secrets(caller: Caller, limit: Limit = 50, after: AfterSecret = None) -> Page[Secret]:
     """List secrets by name, without their values."""
     async with caller.transaction() as transaction:
@@ -99,7 +102,7 @@ async def secrets(caller: Caller, limit: Limit = 50, after: AfterSecret = None) 
     return page([Secret.model_validate(row) for row in rows], limit, "name")
 
 
-@router.put("/secrets/{name}")
+@router.put("/secrets/{name}", openapi_extra=needs("admin", "secrets", {"value": "the key of the endpoint"}))
 async def put_secret(name: SecretName, wanted: WantedSecret, caller: Caller, settings: Config) -> Secret:
     """Set a secret. It is encrypted here, and only the reward service opens it, to show it to the judge's endpoint."""
     sealed = sealing.sealed(settings.stack_token, caller.tenant_id, wanted.value)
@@ -108,7 +111,7 @@ async def put_secret(name: SecretName, wanted: WantedSecret, caller: Caller, set
     return Secret.model_validate(row)
 
 
-@router.delete("/secrets/{name}")
+@router.delete("/secrets/{name}", openapi_extra=needs("admin", "secrets"))
 async def delete_secret(name: Id, caller: Caller) -> Secret:
     """Delete a secret. Judges that need it fail until it is set again."""
     async with caller.transaction() as transaction:

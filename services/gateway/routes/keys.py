@@ -6,13 +6,14 @@ from hone.client.account_resources import Account, CreatedKey, Key
 from hone.client.resources import Page
 from services.gateway.admission import keys
 from services.gateway.admission.parameters import AfterKey, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["keys"])
 
 
-@router.get("/account")
+@router.get("/account", openapi_extra=needs("read", "keys"))
 async def account(caller: Caller) -> Account:
     """Return whose key this is: its tenant, and its scopes."""
     async with caller.transaction() as transaction:
@@ -23,7 +24,7 @@ async def account(caller: Caller) -> Account:
                    key=caller.key_name, scopes=list(caller.scopes))
 
 
-@router.get("/keys")
+@router.get("/keys", openapi_extra=needs("admin", "keys"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterKey = None) -> Page[Key]:
     """List the tenant's keys, newest first, revoked ones included. Only the hash of a key is stored."""
     async with caller.transaction() as transaction:
@@ -31,7 +32,8 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterKey = None) -> P
     return page([Key.model_validate(row) for row in rows], limit, "id")
 
 
-@router.post("/keys", status_code=201)
+@router.post("/keys", status_code=201,
+             openapi_extra=needs("admin", "keys", {"name": "laptop", "scopes": ["read", "run"]}))
 async def create(wanted: keys.WantedKey, caller: Caller) -> CreatedKey:
     """Make a key. The answer alone holds its secret, so there is no Idempotency-Key: a repeated request makes another.
 
@@ -40,7 +42,7 @@ async def create(wanted: keys.WantedKey, caller: Caller) -> CreatedKey:
     return await keys.create(caller, caller, wanted)
 
 
-@router.delete("/keys/{key}")
+@router.delete("/keys/{key}", openapi_extra=needs("admin", "keys"))
 async def revoke(key: Id, caller: Caller) -> Key:
     """Revoke a key by id or prefix: it is refused from now on."""
     return await keys.revoke(caller, key)

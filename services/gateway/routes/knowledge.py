@@ -10,6 +10,7 @@ from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import knowledge
 from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -22,7 +23,7 @@ AfterPlace = Annotated[int, Query(ge=0, lt=2**31, description="`next` of the pre
                                   "page.")]
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "knowledge"))
 async def stored(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Knowledge]:
     """List names with the newest version of each."""
     async with caller.transaction() as transaction:
@@ -30,7 +31,8 @@ async def stored(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
     return page([Knowledge.model_validate(row) for row in rows], limit, "name")
 
 
-@router.put("/{name}", status_code=201, response_model=Knowledge, responses=same(Knowledge))
+@router.put("/{name}", status_code=201, response_model=Knowledge, responses=same(Knowledge),
+            openapi_extra=needs("run", "knowledge", {"run_id": "run_1"}))
 async def save(name: Name, wanted: WantedKnowledge, caller: Caller) -> JSONResponse:
     """Store what a run has learned as the name's next version. 201: it is new."""
     async with caller.transaction() as transaction:
@@ -38,13 +40,13 @@ async def save(name: Name, wanted: WantedKnowledge, caller: Caller) -> JSONRespo
     return JSONResponse(Knowledge.model_validate(row).model_dump(mode="json"), 201 if new else 200)
 
 
-@router.get("/{name}")
+@router.get("/{name}", openapi_extra=needs("read", "knowledge"))
 async def one(name: Id, caller: Caller, version: Version = None) -> Knowledge:
     """Return what a name means, or meant."""
     return Knowledge.model_validate(await _row(caller, name, version))
 
 
-@router.get("/{name}/items")
+@router.get("/{name}/items", openapi_extra=needs("read", "knowledge"))
 async def items(
     name: Id, caller: Caller, version: Version = None, limit: Limit = 200, after: AfterPlace = 0,
 ) -> Page[KnownText]:
@@ -56,7 +58,7 @@ async def items(
     return page([KnownText.model_validate(row) for row in rows], limit, "place")
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", openapi_extra=needs("run", "knowledge"))
 async def delete(name: Id, caller: Caller) -> Knowledge:
     """Delete a name with all its versions. Runs that began with it keep what they read. Returns what it was."""
     row = await _row(caller, name, None)

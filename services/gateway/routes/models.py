@@ -17,6 +17,7 @@ from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
 from services.gateway.admission.parameters import AfterModel, Config, Id, Limit, Store, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.json_bodies import is_json
@@ -55,11 +56,13 @@ _BODY = {"requestBody": {"required": True, "content": {
     "multipart/form-data": {"schema": {
         "type": "object", "required": ["name", "files"],
         "properties": {"name": {"type": "string"}, "files": {
-            "type": "array", "items": {"type": "string", "format": "binary"}}}}},
+            "type": "array", "items": {"type": "string", "format": "binary"}}}},
+        "example": {"name": "qwen3-0.6b", "files": ["the bytes of config.json", "the bytes of model.safetensors"]}},
 }}}
 
 
-@router.post("", status_code=201, response_model=Model, responses=same(Model), openapi_extra=_BODY)
+@router.post("", status_code=201, response_model=Model, responses=same(Model),
+             openapi_extra=needs("run", "models") | _BODY)
 async def register(
     request: Request, caller: Caller, objects: Store, settings: Config, key: Key = None,
 ) -> JSONResponse:
@@ -114,7 +117,7 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
     return fields.name, files
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "models"))
 async def listed(
     caller: Caller, limit: Limit = 50, after: AfterModel = None,
     registered: Annotated[bool, Query(description="Only registered models, which runs start from.")] = False,
@@ -132,7 +135,7 @@ async def listed(
     return ModelPage(data=shown.data, next=shown.next, has_more=shown.next is not None)
 
 
-@router.get("/{name:path}")
+@router.get("/{name:path}", openapi_extra=needs("read", "models"))
 async def one(name: Id, caller: Caller) -> Model:
     """Return a registered model by name or id, or a version of a run by any of the names that can be asked."""
     async with caller.transaction() as transaction:

@@ -21,6 +21,7 @@ from hone.spec.problems import Invalid, Problem, found, unstorable
 from hone.spec.settings import Settings
 from services.gateway.admission import graders
 from services.gateway.admission.parameters import Config
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Away
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
@@ -50,14 +51,15 @@ class GraderToRun(GraderToCheck):
     item: dict[str, Any] = Field(default_factory=dict, description="The row of the dataset.")
 
 
-@router.post("/validate")
+@router.post("/validate", openapi_extra=needs("run", "graders", {"grader": {"type": "exact"}}))
 async def validated(asked: GraderToCheck, caller: Caller) -> dict[str, Any]:
     """Check a grader. It comes back untouched."""
     await graders.checked(caller, asked.grader)
     return {"grader": asked.grader}
 
 
-@router.post("/run")
+@router.post("/run", openapi_extra=needs("run", "graders", {
+    "grader": {"type": "exact"}, "model_sample": "2", "item": {"answer": "2"}}))
 async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderTrial:
     """Grade one answer and store nothing."""
     grader, began = await graders.checked(caller, asked.grader), time.perf_counter()

@@ -10,6 +10,7 @@ from hone.client.collection_resources import PromptOutcome, PromptOutcomes
 from hone.spec.problems import Invalid, Problem, found
 from hone.text.conversation import PROMPT_CHARACTERS
 from services.gateway.admission.parameters import AfterGroup, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import unknown_run
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.openai.calls import EngineCalls
@@ -18,7 +19,7 @@ from services.gateway.routes.trajectories import Purpose
 router = APIRouter(prefix="/v1/runs/{run_id}/outcomes", tags=["runs"])
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "outcomes"))
 async def outcomes(
     request: Request, run_id: Id, caller: Caller, limit: Limit = 100, after: AfterGroup = None,
     purpose: Purpose | None = None, step: Annotated[int | None, Query(ge=0, lt=2**31)] = None,

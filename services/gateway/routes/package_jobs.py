@@ -22,6 +22,7 @@ from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import judges
 from services.gateway.admission.parameters import AfterJob, Id, Limit, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -64,7 +65,8 @@ class WantedPackage(BaseModel):
     within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202, openapi_extra=needs("run", "package jobs", {
+    "name": "library", "hint": "a library with loans and fees", "tasks": 16}))
 async def make(wanted: WantedPackage, caller: Caller) -> PackageJob:
     """Have a package made from a hint. The job says how far it is, and why a hint led to none."""
     made = ids.new("pkg")
@@ -153,7 +155,7 @@ def _json(given: BaseModel | None) -> Jsonb | None:
     return None if given is None else Jsonb(given.model_dump(mode="json", exclude_none=True))
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "package jobs"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterJob = None) -> Page[PackageJob]:
     """List jobs, the newest first."""
     async with caller.transaction() as transaction:
@@ -161,7 +163,7 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterJob = None) -> P
     return page([_job(row) for row in rows], limit, "id")
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", openapi_extra=needs("read", "package jobs"))
 async def one(job_id: Id, caller: Caller) -> PackageJob:
     """Return a job."""
     async with caller.transaction() as transaction:
@@ -171,7 +173,7 @@ async def one(job_id: Id, caller: Caller) -> PackageJob:
     return _job(row)
 
 
-@router.get("/{job_id}/rows")
+@router.get("/{job_id}/rows", openapi_extra=needs("read", "package jobs"))
 async def rows(job_id: Id, caller: Caller) -> list[dict[str, Any]]:
     """Return the tasks of the desk or the lives that a job made, as rows of a dataset for its environment; of noise the
     guideline with its history.
@@ -185,7 +187,7 @@ async def rows(job_id: Id, caller: Caller) -> list[dict[str, Any]]:
     return list(row["rows"])
 
 
-@router.post("/{job_id}/cancel")
+@router.post("/{job_id}/cancel", openapi_extra=needs("run", "package jobs"))
 async def cancel(job_id: Id, caller: Caller) -> PackageJob:
     """End a job that has not ended. What it makes is not kept; one that has ended stays as it is."""
     async with caller.transaction() as transaction:

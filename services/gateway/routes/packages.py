@@ -19,6 +19,7 @@ from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission.domains import prove, proven
 from services.gateway.admission.parameters import AfterRoute, Config, Id, Limit, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
@@ -29,7 +30,7 @@ Version = Annotated[int | None, Query(ge=1, lt=2**31, description="One of the na
                                       "means now.")]
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "packages"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[EnvironmentPackage]:
     """List names with the package that each means now."""
     async with caller.transaction() as transaction:
@@ -37,7 +38,8 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
     return page([_resource(row) for row in rows], limit, "name")
 
 
-@router.put("/{name}", status_code=201, response_model=EnvironmentPackage, responses=same(EnvironmentPackage))
+@router.put("/{name}", status_code=201, response_model=EnvironmentPackage, responses=same(EnvironmentPackage),
+            openapi_extra=needs("run", "packages", {"file": "the bytes of a ZIP archive"}, "multipart/form-data"))
 async def put(
     name: Name, caller: Caller, settings: Config,
     file: Annotated[UploadFile, File(json_schema_extra={"format": "binary"}, description="A ZIP archive of "
@@ -61,14 +63,15 @@ async def put(
     return JSONResponse(_resource(row).model_dump(mode="json"), 201 if row["new"] else 200)
 
 
-@router.get("/{name}")
+@router.get("/{name}", openapi_extra=needs("read", "packages"))
 async def one(name: Id, caller: Caller, version: Version = None) -> EnvironmentPackage:
     """Return the package that a name means."""
     return _resource(await _row(caller, name, version))
 
 
 @router.get("/{name}/archive", response_class=Response, responses={200: {"content": {"application/zip": {
-    "schema": {"type": "string", "format": "binary"}}}, "description": "The archive."}})
+    "schema": {"type": "string", "format": "binary"}}}, "description": "The archive."}},
+            openapi_extra=needs("read", "packages"))
 async def exported(name: Id, caller: Caller, version: Version = None) -> Response:
     """Return a package as a ZIP archive."""
     row = await _row(caller, name, version)
@@ -78,7 +81,7 @@ async def exported(name: Id, caller: Caller, version: Version = None) -> Respons
     return Response(bytes(found["content"]), media_type="application/zip")
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", openapi_extra=needs("run", "packages"))
 async def delete(name: Id, caller: Caller) -> EnvironmentPackage:
     """Delete a name with all its versions, unless an open run plays one of them. Returns what it was."""
     async with caller.transaction() as transaction:

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 from hone.client.resources import Page
 from hone.client.routing_resources import Decision, Feedback, Route, RouteEvaluation, WantedFeedback, WantedRoute
 from services.gateway.admission.parameters import AfterDecision, AfterRoute, Id, Limit, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.openai.asking import Asking
@@ -18,7 +19,7 @@ router = APIRouter(prefix="/v1", tags=["routes"])
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$", description="What clients ask as hone/NAME.")]
 
 
-@router.get("/routes")
+@router.get("/routes", openapi_extra=needs("read", "routes"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Route]:
     """List the routes that were set, by name. `auto` is there without being set."""
     async with caller.transaction() as transaction:
@@ -26,26 +27,28 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
     return page([Route.model_validate(row) for row in rows], limit, "name")
 
 
-@router.get("/routes/{name}")
+@router.get("/routes/{name}", openapi_extra=needs("read", "routes"))
 async def one(name: Id, caller: Caller) -> Route:
     """Return a route."""
     return await stored.one(caller, name)
 
 
-@router.put("/routes/{name}", status_code=201, response_model=Route, responses=same(Route))
+@router.put("/routes/{name}", status_code=201, response_model=Route, responses=same(Route),
+            openapi_extra=needs("run", "routes", {
+                 "candidates": [{"model": "small", "cost": 1}, {"model": "large", "cost": 8}], "target": 0.9}))
 async def put(name: Name, wanted: WantedRoute, caller: Caller) -> JSONResponse:
     """Make a route, or change it: what is absent gets its default. 201: it is new."""
     made, new = await stored.put(caller, name, wanted)
     return JSONResponse(made.model_dump(mode="json"), 201 if new else 200)
 
 
-@router.delete("/routes/{name}")
+@router.delete("/routes/{name}", openapi_extra=needs("run", "routes"))
 async def delete(name: Id, caller: Caller) -> Route:
     """Delete a route with its decisions and what was said of them. Returns what it was."""
     return await stored.delete(caller, name)
 
 
-@router.get("/routes/{name}/decisions")
+@router.get("/routes/{name}/decisions", openapi_extra=needs("read", "routes"))
 async def decisions(name: Id, caller: Caller, limit: Limit = 50, after: AfterDecision = None) -> Page[Decision]:
     """List what was decided for a route and why, newest first, with what was said of the answers."""
     async with caller.transaction() as transaction:
@@ -56,7 +59,8 @@ async def decisions(name: Id, caller: Caller, limit: Limit = 50, after: AfterDec
 
 
 @router.get("/routes/{name}/evaluation", responses={409: {
-    "description": "The candidates have too few prompts with an outcome in common."}})
+    "description": "The candidates have too few prompts with an outcome in common."}},
+            openapi_extra=needs("read", "routes"))
 async def evaluated(name: Id, caller: Caller, request: Request) -> RouteEvaluation:
     """Return a route's curve of cost and quality, beside random mixing, the length of prompts, and an oracle.
 
@@ -66,7 +70,8 @@ async def evaluated(name: Id, caller: Caller, request: Request) -> RouteEvaluati
     return await evaluation.of_route(caller, models.calls, await stored.one(caller, name))
 
 
-@router.post("/feedback", responses={404: {"description": "No answer of a route has this id."}})
+@router.post("/feedback", responses={404: {"description": "No answer of a route has this id."}},
+             openapi_extra=needs("run", "routes", {"id": "chatcmpl_1", "score": 1}))
 async def feedback(said: WantedFeedback, caller: Caller) -> Feedback:
     """Say how good the answer of a route was. It is an outcome of the model that answered; the last word counts."""
     async with caller.transaction() as transaction:

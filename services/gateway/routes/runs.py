@@ -21,6 +21,7 @@ from services.gateway import matrices, memory_reports, noise_reports, recorded_t
 from services.gateway.admission import graders, packages, refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.idempotency import Key, fingerprint
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.preflight import report
@@ -85,7 +86,7 @@ class RunBudget(BaseModel):
     budget: float | None = Field(ge=0, le=1e15, allow_inf_nan=False)
 
 
-@router.post("", status_code=201, response_model=Run, responses=_DRY, openapi_extra=_SCHEMA)
+@router.post("", status_code=201, response_model=Run, responses=_DRY, openapi_extra=needs("run", "runs") | _SCHEMA)
 async def create(
     request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
     dry_run: DryRun = "false", samples: Samples = 8, deadline_s: DeadlineS = 120.0, key: Key = None,
@@ -111,7 +112,7 @@ async def create(
     return answer.response()
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "runs"))
 async def listed(
     caller: Caller, limit: Limit = 50, after: AfterRun = None,
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
@@ -129,7 +130,7 @@ async def listed(
     return page([RunSummary.model_validate(row) for row in rows], limit, "id")
 
 
-@router.get("/counts")
+@router.get("/counts", openapi_extra=needs("read", "runs"))
 async def counts(caller: Caller) -> RunCounts:
     """Return the number of runs in each state."""
     async with caller.transaction() as transaction:
@@ -137,44 +138,44 @@ async def counts(caller: Caller) -> RunCounts:
     return RunCounts(**{row["state"]: row["runs"] for row in rows})
 
 
-@router.get("/{run_id}")
+@router.get("/{run_id}", openapi_extra=needs("read", "runs"))
 async def one(run_id: Id, caller: Caller) -> Run:
     """Return a run: its state, what it waits for, its committed steps, the latest value of every metric."""
     async with caller.transaction() as transaction:
         return Run.model_validate(await admission.row_of(transaction, run_id))
 
 
-@router.patch("/{run_id}")
+@router.patch("/{run_id}", openapi_extra=needs("run", "runs", {"desired": "pause"}))
 async def change(run_id: Id, wanted: DesiredState, caller: Caller) -> Run:
     """Set the desired state of a run: run, pause or cancel. A cancelled run cannot be resumed."""
     return await admission.want(caller, run_id, wanted.desired)
 
 
-@router.put("/{run_id}/budget")
+@router.put("/{run_id}/budget", openapi_extra=needs("admin", "runs", {"budget": 12.5}))
 async def set_budget(run_id: Id, wanted: RunBudget, caller: Caller) -> Run:
     """Set what a run may cost. A run that its budget paused goes on when there is more. Null: no bound."""
     return await admission.set_budget(caller, run_id, wanted.budget)
 
 
-@router.post("/{run_id}/pause")
+@router.post("/{run_id}/pause", openapi_extra=needs("run", "runs"))
 async def pause(run_id: Id, caller: Caller) -> Run:
     """Pause a run after its present step."""
     return await admission.want(caller, run_id, "pause")
 
 
-@router.post("/{run_id}/resume")
+@router.post("/{run_id}/resume", openapi_extra=needs("run", "runs"))
 async def resume(run_id: Id, caller: Caller) -> Run:
     """Resume a paused run."""
     return await admission.want(caller, run_id, "run")
 
 
-@router.post("/{run_id}/cancel")
+@router.post("/{run_id}/cancel", openapi_extra=needs("run", "runs"))
 async def cancel(run_id: Id, caller: Caller) -> Run:
     """Cancel a run for good. Its checkpoints stay."""
     return await admission.want(caller, run_id, "cancel")
 
 
-@router.get("/{run_id}/metrics")
+@router.get("/{run_id}/metrics", openapi_extra=needs("read", "metrics"))
 async def metrics(
     run_id: Id, caller: Caller,
     names: Annotated[list[Text] | None, Query(description="Only these series; all when absent.")] = None,
@@ -188,7 +189,7 @@ async def metrics(
     return Metrics(series={row["name"]: row["points"] for row in rows}, next=rows[0]["next"] if rows else None)
 
 
-@router.get("/{run_id}/noise")
+@router.get("/{run_id}/noise", openapi_extra=needs("read", "reports"))
 async def noise(
     run_id: Id, caller: Caller, objects: Store,
     step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one "
@@ -208,7 +209,7 @@ OfEvaluation = Annotated[
     int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one.")]
 
 
-@router.get("/{run_id}/memory")
+@router.get("/{run_id}/memory", openapi_extra=needs("read", "reports"))
 async def memory(
     run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
 ) -> MemoryReport:
@@ -220,7 +221,7 @@ async def memory(
     return await run_in_threadpool(memory_reports.make, objects, run_id, spec, series, found)
 
 
-@router.get("/{run_id}/talks")
+@router.get("/{run_id}/talks", openapi_extra=needs("read", "reports"))
 async def talks(
     run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
 ) -> RecordedTalks:
@@ -244,7 +245,7 @@ async def _of_changing_users(
     return spec, found
 
 
-@router.get("/{run_id}/matrix")
+@router.get("/{run_id}/matrix", openapi_extra=needs("read", "reports"))
 async def matrix(
     run_id: Id, caller: Caller,
     series: HeldOut = "sampled",
@@ -259,7 +260,7 @@ async def matrix(
     return await run_in_threadpool(matrices.make, run_id, spec, series, found)
 
 
-@router.get("/{run_id}/checkpoints")
+@router.get("/{run_id}/checkpoints", openapi_extra=needs("read", "checkpoints"))
 async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: AfterVersion = None) -> Page[Checkpoint]:
     """List the versions of the run's policy, newest first. Number n follows step n; number 0 is the base."""
     async with caller.transaction() as transaction:

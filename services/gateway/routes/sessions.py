@@ -11,6 +11,7 @@ from hone.environments.tools import ToolCall
 from hone.spec.problems import Invalid, unstorable
 from services.gateway.admission import judges
 from services.gateway.admission.parameters import Config, Id, Store
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import TooMany
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.play import sources
@@ -106,7 +107,7 @@ class NewPlayStep(BaseModel):
         return ToolCall(call.tool, call.arguments)
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, openapi_extra=needs("run", "sessions", {"environment": "sort_digits", "seed": 7}))
 async def begin(wanted: NewPlay, caller: Caller, settings: Config, objects: Store) -> Play:
     """Begin one task, and return its first messages and tools. It is checked as the task of a run."""
     _expect_text(wanted)
@@ -115,7 +116,7 @@ async def begin(wanted: NewPlay, caller: Caller, settings: Config, objects: Stor
     return await PlaySessions(settings, caller).begin(source, voice)
 
 
-@router.post("/{session_id}/steps")
+@router.post("/{session_id}/steps", openapi_extra=needs("run", "sessions", {"index": 0, "text": "1 3 7"}))
 async def step(session_id: Id, wanted: NewPlayStep, caller: Caller, settings: Config) -> PlayStep:
     """Take one step of a session, and return what the environment answers."""
     _expect_text(wanted)
@@ -123,13 +124,13 @@ async def step(session_id: Id, wanted: NewPlayStep, caller: Caller, settings: Co
     return await PlaySessions(settings, caller).step(session_id, wanted.index, wanted.action, voice)
 
 
-@router.get("/{session_id}")
+@router.get("/{session_id}", openapi_extra=needs("run", "sessions"))
 async def one_session(session_id: Id, caller: Caller, settings: Config) -> PlayState:
     """Return the present state of a session, with the environment's own score."""
     return await PlaySessions(settings, caller).state(session_id)
 
 
-@router.delete("/{session_id}")
+@router.delete("/{session_id}", openapi_extra=needs("run", "sessions"))
 async def end(session_id: Id, caller: Caller, settings: Config) -> ClosedPlay:
     """Forget a session before its time."""
     return await PlaySessions(settings, caller).end(session_id)

@@ -12,6 +12,7 @@ from hone.environments import row_json
 from hone.store.database import Row
 from services.gateway.admission import graders
 from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -28,7 +29,7 @@ class WantedGrader(BaseModel):
     grader: dict[str, Any] = Field(description="Its JSON, with its type.")
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "stored graders"))
 async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[StoredGrader]:
     """List names with what each means now."""
     async with caller.transaction() as transaction:
@@ -36,7 +37,7 @@ async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) ->
     return page([_resource(row) for row in rows], limit, "name")
 
 
-@router.get("/{name}")
+@router.get("/{name}", openapi_extra=needs("read", "stored graders"))
 async def one(
     name: Id, caller: Caller,
     hash: Annotated[str | None, Query(description="Of a certain content, which the name meant once.")] = None,
@@ -49,7 +50,8 @@ async def one(
     return _resource(row)
 
 
-@router.put("/{name}", status_code=201, response_model=StoredGrader, responses=same(StoredGrader))
+@router.put("/{name}", status_code=201, response_model=StoredGrader, responses=same(StoredGrader),
+            openapi_extra=needs("run", "stored graders", {"grader": {"type": "exact"}}))
 async def put(name: Name, wanted: WantedGrader, caller: Caller) -> JSONResponse:
     """Add a grader under a name, or change what the name means. 201: the content is new."""
     spec = await graders.checked(caller, wanted.grader)
@@ -60,7 +62,7 @@ async def put(name: Name, wanted: WantedGrader, caller: Caller) -> JSONResponse:
     return JSONResponse(_resource(row).model_dump(mode="json"), 201 if row["new"] else 200)
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", openapi_extra=needs("run", "stored graders"))
 async def delete(name: Id, caller: Caller) -> StoredGrader:
     """Delete a name with all that it meant. Runs keep their graders. Returns what it was."""
     async with caller.transaction() as transaction:

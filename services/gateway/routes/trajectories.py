@@ -20,6 +20,7 @@ from services.gateway import advantages
 from services.gateway.admission import text_files
 from services.gateway.admission.parameters import AfterSample, Id, Limit, Store
 from services.gateway.advantages import SampleAdvantages
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 
@@ -38,7 +39,7 @@ _texts_of_models = KeptTexts(_KEPT, _IDLE_S)
 _UNTRAINED = SampleAdvantages(None, "no committed step trained on this sample")
 
 
-@router.get("/{run_id}/trajectories")
+@router.get("/{run_id}/trajectories", openapi_extra=needs("read", "samples"))
 async def listed(
     run_id: Id, caller: Caller, limit: Limit = 50, after: AfterSample = None, purpose: Purpose | None = None,
     step: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
@@ -71,7 +72,7 @@ def _cursor(after: str | None) -> tuple[int, int]:
     return int(group), int(index)
 
 
-@router.get("/{run_id}/trajectories/{group_id}/{index}")
+@router.get("/{run_id}/trajectories/{group_id}/{index}", openapi_extra=needs("read", "samples"))
 async def one(run_id: Id, group_id: GroupId, index: Index, caller: Caller, objects: Store) -> Trajectory:
     """Return one whole sample: task, every call with its exact tokens, steps, grades."""
     async with caller.transaction() as transaction:
@@ -83,7 +84,7 @@ async def one(run_id: Id, group_id: GroupId, index: Index, caller: Caller, objec
     return Trajectory.model_validate({**row, **whole, "grades": [Grade.model_validate(grade) for grade in grades]})
 
 
-@router.get("/{run_id}/trajectories/{group_id}/{index}/tokens")
+@router.get("/{run_id}/trajectories/{group_id}/{index}/tokens", openapi_extra=needs("read", "samples"))
 async def tokens(run_id: Id, group_id: GroupId, index: Index, caller: Caller, objects: Store) -> TrajectoryTokens:
     """Return the text of every token of a sample, and the advantage that its step gave each trained token."""
     place = {"run_id": run_id, "group_id": group_id}

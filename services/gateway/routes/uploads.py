@@ -10,6 +10,7 @@ from services.gateway.admission import uploads
 from services.gateway.admission.completion import Completions
 from services.gateway.admission.parameters import AfterUpload, Config, Id, Limit, Store, same
 from services.gateway.admission.upload_parts import PartReceiver
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/uploads", tags=["uploads"])
@@ -27,11 +28,12 @@ def _completions(request: Request) -> Completions:
     return cast(Completions, request.app.state.completions)
 
 
-_BYTES = {"requestBody": {"required": True, "content": {
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+_BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {
+    "schema": {"type": "string", "format": "binary"}, "example": "the bytes of the part"}}}}
 
 
-@router.post("", status_code=201, response_model=Upload, responses=same(Upload))
+@router.post("", status_code=201, response_model=Upload, responses=same(Upload), openapi_extra=needs("run", "uploads", {
+    "kind": "dataset", "name": "sums", "files": [{"name": "rows.jsonl", "bytes": 36, "sha256": "0" * 64}]}))
 async def create(
     wanted: uploads.NewUpload, response: Response, caller: Caller, objects: Store, settings: Config,
 ) -> Upload:
@@ -42,7 +44,7 @@ async def create(
     return upload
 
 
-@router.get("")
+@router.get("", openapi_extra=needs("read", "uploads"))
 async def listed(
     caller: Caller, settings: Config, limit: Limit = 50, after: AfterUpload = None,
     state: Annotated[Literal["open", "refused", "done", "aborted", "expired"] | None, Query()] = None,
@@ -51,13 +53,14 @@ async def listed(
     return await uploads.listed(caller, settings, state, limit, after)
 
 
-@router.get("/{upload_id}")
+@router.get("/{upload_id}", openapi_extra=needs("read", "uploads"))
 async def one(upload_id: Id, caller: Caller, settings: Config) -> Upload:
     """Return an upload with the parts that are stored."""
     return await uploads.one(caller, settings, upload_id)
 
 
-@router.put("/{upload_id}/files/{name}/parts/{number}", status_code=204, openapi_extra=_BYTES)
+@router.put("/{upload_id}/files/{name}/parts/{number}", status_code=204,
+            openapi_extra=needs("run", "uploads") | _BYTES)
 async def put_part(
     request: Request, upload_id: Id, name: Id, number: Number, sha256: Digest, caller: Caller,
     receiver: Annotated[PartReceiver, Depends(_receiver)],
@@ -66,7 +69,8 @@ async def put_part(
     await receiver.receive(caller, request, upload_id, name, number, sha256)
 
 
-@router.post("/{upload_id}/complete", responses={202: {"model": Upload, "description": "Still being verified."}})
+@router.post("/{upload_id}/complete", responses={202: {"model": Upload, "description": "Still being verified."}},
+             openapi_extra=needs("run", "uploads"))
 async def complete(
     upload_id: Id, response: Response, caller: Caller, settings: Config,
     completions: Annotated[Completions, Depends(_completions)],
@@ -77,7 +81,7 @@ async def complete(
     return await uploads.one(caller, settings, upload_id)
 
 
-@router.delete("/{upload_id}")
+@router.delete("/{upload_id}", openapi_extra=needs("run", "uploads"))
 async def abort(upload_id: Id, caller: Caller, objects: Store, settings: Config) -> Upload:
     """End an upload and delete what was sent."""
     return await uploads.abort(caller, objects, settings, upload_id)

@@ -8,6 +8,7 @@ from hone.client.resources import Page, Usage
 from hone.client.storage_resources import Retained, Storage
 from services.gateway.admission import retained
 from services.gateway.admission.parameters import AfterUsed, Config, Limit, Time, page
+from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -15,7 +16,7 @@ router = APIRouter(prefix="/v1", tags=["usage"])
 Moment = Annotated[Time | None, Query(description="With its UTC offset: 2026-01-31T00:00:00Z.")]
 
 
-@router.get("/storage")
+@router.get("/storage", openapi_extra=needs("read", "storage"))
 async def storage(caller: Caller, limit: Limit = 50) -> Storage:
     """Return what is stored of yours: the sum, and the largest items.
 
@@ -28,13 +29,13 @@ async def storage(caller: Caller, limit: Limit = 50) -> Storage:
     return Storage.model_validate({**(total or {}), "items": rows})
 
 
-@router.get("/retention")
+@router.get("/retention", openapi_extra=needs("read", "storage"))
 async def retention(caller: Caller, settings: Config) -> Page[Retained]:
     """Return what is stored of each kind, how long it is kept, and what goes next without a request."""
     return Page(data=await retained.of_tenant(caller, settings))
 
 
-@router.get("/usage")
+@router.get("/usage", openapi_extra=needs("read", "usage"))
 async def usage(
     caller: Caller, by: Annotated[Literal["run", "key"], Query(description="Sum amounts by run or by key.")] = "run",
     since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,

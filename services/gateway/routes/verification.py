@@ -18,6 +18,7 @@ from hone.graders.sample import Reads
 from hone.graders.specs import Spec
 from hone.spec.problems import Invalid, Problem, unstorable
 from services.gateway.admission.parameters import Config, Id
+from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound, NotGraded
 from services.gateway.middleware.tenancy import Caller, TenantSession
 from services.gateway.routes.openai_graders import NESTED, graded, status_name
@@ -50,7 +51,9 @@ class Session(BaseModel):
     resources_session_id: str | None = None
 
 
-@router.post("/verify")
+@router.post("/verify", openapi_extra=needs("run", "stored graders", {
+    "responses_create_params": {"input": "1 + 1 ="}, "response": {"output": [{"type": "message",
+    "role": "assistant", "content": [{"type": "output_text", "text": "2"}]}]}, "answer": "2"}))
 async def verify(name: Id, submitted: Submitted, caller: Caller, settings: Config, hash: Hash = None) -> Verified:
     """Grade an answer. What was sent comes back with `reward` and `reward_components`; 503: there is no reward."""
     grader, item = await _stored(caller, name, hash), submitted.model_extra or {}
@@ -68,7 +71,7 @@ async def verify(name: Id, submitted: Submitted, caller: Caller, settings: Confi
                                     "reward_components": components})
 
 
-@router.post("/seed_session")
+@router.post("/seed_session", openapi_extra=needs("run", "stored graders", {"resources_session_id": "1"}))
 async def seed_session(
     name: Id, caller: Caller, session: Session = Session(), hash: Hash = None,
 ) -> dict[str, str]:
@@ -77,7 +80,7 @@ async def seed_session(
     return {} if session.resources_session_id is None else {"resources_session_id": session.resources_session_id}
 
 
-@router.get("/reverify_mode")
+@router.get("/reverify_mode", openapi_extra=needs("read", "stored graders"))
 async def reverify_mode(name: Id, caller: Caller, hash: Hash = None) -> Literal["stateless", "unsupported"]:
     """Say whether submissions can be graded again: not where the grader reads what no submission holds."""
     grader = await _stored(caller, name, hash)

@@ -9,8 +9,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from hone.spec.settings import Settings
 from services.gateway.app import create
 from services.gateway.contract import METHODS
+from services.gateway.declarations import OPEN_PATHS
 from services.gateway.middleware.errors import ProblemDocument, refusal
-from services.gateway.middleware.permission import OPEN_PATHS
 
 NOTHING: Any = None
 

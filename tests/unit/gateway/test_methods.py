@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.testclient import TestClient
 
+from services.gateway.app import declarations
 from services.gateway.middleware.errors import MethodNotAllowed, NotFound
 from services.gateway.middleware.methods import Methods, expect_known
 
@@ -17,7 +18,7 @@ from services.gateway.middleware.methods import Methods, expect_known
 ])
 def test_a_method_that_a_path_lacks_is_refused_with_all_that_it_has(method: str, path: str, allowed: str) -> None:
     with pytest.raises(MethodNotAllowed) as refused:
-        expect_known(method, path)
+        expect_known(declarations(), method, path)
     assert refused.value.headers == {"Allow": allowed}
     assert [(one.field, one.found, one.expected) for one in refused.value.problems] == [("method", method, allowed)]
 
@@ -25,7 +26,7 @@ def test_a_method_that_a_path_lacks_is_refused_with_all_that_it_has(method: str,
 @pytest.mark.parametrize(("path", "hint"), [("/v1/runs/", "; /v1/runs is one"), ("/v2/runs", "gateway. GET")])
 def test_a_path_that_does_not_exist_is_no_redirect(path: str, hint: str) -> None:
     with pytest.raises(NotFound) as refused:
-        expect_known("GET", path)
+        expect_known(declarations(), "GET", path)
     assert hint in str(refused.value.detail)
 
 
@@ -39,7 +40,7 @@ def test_a_head_is_a_get_without_its_body_and_ends_a_stream() -> None:
 
     app.add_api_route("/healthz", lambda: PlainTextResponse("alive"))
     app.add_api_route("/docs", lambda: StreamingResponse(endless()))
-    app.add_middleware(Methods)
+    app.add_middleware(Methods, declarations=declarations())
     with TestClient(app) as client:
         answer = client.head("/healthz")
         assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "5", b"")
