@@ -1,10 +1,9 @@
-"""Lists the modules that no process reaches, and refuses those in a wrong folder.
+"""Refuses modules that no process reaches.
 
 `python -m checks.reachable` follows imports from the processes' entry points: every `__main__` module of a service, the
 command `hone`, and every module that can be run by itself (`if __name__ == "__main__"`). A module whose dotted name
 stands in a string, as in `import_module` or `python -m`, counts as imported. The command prints each unreachable module
-with its lines. It ends with 1 if an unreachable module lies outside `hone/algorithms/unwired`, or a reachable one
-inside. Generated code (`hone.api`) is left out.
+with its lines, and ends with 1 if there is one. Generated code (`hone.api`) is left out.
 """
 
 import ast
@@ -16,7 +15,6 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-UNWIRED = "hone.algorithms.unwired"
 _GENERATED = "hone.api"
 _COMMANDS = {"hone.cli.main"}
 _PACKAGES = {"hone": "libs", "services": "."}
@@ -43,16 +41,6 @@ def unreachable(found: Mapping[str, Source]) -> dict[str, int]:
     reached = _reached(found)
     return {name: source.lines for name, source in sorted(found.items())
             if name not in reached and source.lines and not name.startswith(_GENERATED)}
-
-
-def misplaced(found: Mapping[str, Source]) -> list[str]:
-    """Return one line for each module in a wrong folder: its name, what was found and what was expected."""
-    lost = unreachable(found)
-    outside = [f"{name}: found no process that reaches it, expected it in {UNWIRED}, or deleted"
-               for name in lost if not name.startswith(UNWIRED)]
-    inside = [f"{name}: found a process that reaches it, expected it outside {UNWIRED}"
-              for name in sorted(found) if name.startswith(f"{UNWIRED}.") and name not in lost]
-    return outside + inside
 
 
 def _name(path: Path) -> str:
@@ -97,14 +85,11 @@ def _packages(name: str) -> Iterable[str]:
 
 
 def main() -> int:
-    found = sources()
-    lost = unreachable(found)
+    lost = unreachable(sources())
     for name, lines in lost.items():
-        print(f"{lines:5}  {name}")
-    print(f"{sum(lost.values()):5}  lines in {len(lost)} modules that no process reaches")
-    wrong = misplaced(found)
-    print("\n".join(wrong), file=sys.stderr)
-    return 1 if wrong else 0
+        print(f"{name}: found no process that reaches its {lines} lines, expected one, or the module deleted",
+              file=sys.stderr)
+    return 1 if lost else 0
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.methods.attempts import any_correct, mean_correct
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
-from hone.algorithms.unwired.deliberation import any_correct, mean_correct
 from hone.graders.each_call import vote
 from hone.trajectory.turns import Turns
 

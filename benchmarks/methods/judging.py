@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
+from benchmarks.methods.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
@@ -27,7 +28,6 @@ from hone.algorithms.self_verify import (
     build_verification_items,
     phases,
 )
-from hone.algorithms.unwired.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
 from hone.environments.verdict_form import Label
 
 DIMENSIONS, ANSWERS, PROMPTS, ROLLOUTS, STEPS, EVERY = 8, 6, 16, 8, 300, 10

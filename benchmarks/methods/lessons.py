@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.methods.experience_pool import SelectionParams, select
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.unwired.experience_pool import SelectionParams, select
 
 STEPS, ACTIONS, SEARCH, ANSWER = 5, 7, 0, 1
 ROUNDS, UPDATES, EPISODES, NOISE, RATE = 4, 30, 16, 0.5, 10.0

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
-from hone.algorithms.unwired.internalization import (
+from benchmarks.methods.internalization import (
     InternalizationParams,
     SkillTestParams,
     Utility,
@@ -28,6 +26,8 @@ from hone.algorithms.unwired.internalization import (
     omega,
     utility,
 )
+from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.trajectory.turns import Turns
 
 TYPES, POSITIONS, ACTIONS, HORIZON = 6, 4, 5, 6

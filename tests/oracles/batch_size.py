@@ -95,9 +95,3 @@ def prediction(budgets: list[int], tails: list[float], budget: float) -> tuple[f
     new = np.array([1.0, math.log(budget)])
     middle, error = float(new @ coefficients), math.sqrt(variance * (1 + float(new @ inverse @ new)))
     return math.exp(middle), math.exp(middle - 2 * error), math.exp(middle + 2 * error)
-
-
-def noise_scale(small: int, large: int, small_square: float, large_square: float) -> tuple[float, float]:
-    """(|g|^2, tr) with |g_b|^2 = |g|^2 + tr / b at both sizes."""
-    signal, trace = np.linalg.solve(np.array([[1, 1 / small], [1, 1 / large]]), np.array([small_square, large_square]))
-    return float(signal), float(trace)

@@ -34,7 +34,7 @@ def _serialize_with_times(self: S3Response, action_result: ActionResult) -> Any:
 
 
 if __name__ == "__main__":
-    FakeMultipart.__init__ = _make_with_time
-    MultipartDict.__missing__ = _refuse
-    S3Response.serialized = _serialize_with_times
+    for owner, name, method in ((FakeMultipart, "__init__", _make_with_time), (MultipartDict, "__missing__", _refuse),
+                                (S3Response, "serialized", _serialize_with_times)):
+        setattr(owner, name, method)
     main()

@@ -18,10 +18,9 @@ from hone.algorithms.schedules.batch_size import (
     fsl_stages,
     refuse_uneven,
 )
-from hone.algorithms.unwired.noise_scale import GradientNorms, NoiseScaleParams, noise_scale
-from hone.algorithms.unwired.scaling_law import ScalingLaw
 from hone.spec.problems import Invalid
 from tests.oracles import batch_size as oracle
+from tests.oracles.scaling_law import ScalingLaw
 
 HARD, EASY = ScalingLaw(s=0.3, beta=2), ScalingLaw(s=1.2, beta=2)
 SMALL, LARGE = 16, 128
@@ -302,52 +301,3 @@ def test_the_two_stage_law_is_the_excess_risk_where_label_noise_drowns_the_signa
     last, first = law.eta * 3e4 / LARGE, law.eta * 7e4 / SMALL
     whole = law.excess_risk([(first, SMALL), (last, LARGE)])
     assert law.two_stage(3e4, 1e5, SMALL, LARGE) == pytest.approx(whole, rel=1e-7)
-
-
-# The noise scale.
-
-
-def norms(small_square, large_square, batch=10, remaining=100, tail=200.0, small=8, large=64):
-    return GradientNorms(small, large, small_square, large_square, batch, remaining, tail)
-
-
-def measured(given, **params):
-    proposed, _, metrics = noise_scale(given, NoiseScaleParams(**params), {})
-    return proposed, metrics
-
-
-def test_the_noise_scale_is_the_trace_over_the_squared_gradient():
-    proposed, metrics = measured(norms(2 + 100 / 8, 2 + 100 / 64))
-    assert metrics == pytest.approx({"gradient_square": 2, "trace": 100, "rows": 50})
-    assert proposed
-
-
-@pytest.mark.parametrize("changes", [{"batch": 13}, {"remaining": 200}, {"tail": 50.0}])
-def test_no_switch_is_proposed_while_the_noise_is_small_or_the_plan_says_later(changes):
-    assert not measured(norms(2 + 100 / 8, 2 + 100 / 64, **changes))[0]
-
-
-def test_the_factor_is_a_parameter():
-    assert measured(norms(2 + 100 / 8, 2 + 100 / 64, batch=13), factor=3)[0]
-
-
-@pytest.mark.parametrize(("small_square", "large_square"), [(8.0, 1.0), (9.0, 1.0), (0.0, 0.0), (1.0, 0.0)])
-def test_without_a_gradient_the_noise_scale_is_undefined(small_square, large_square):
-    proposed, metrics = measured(norms(small_square, large_square))
-    assert not proposed
-    assert metrics.keys() == {"gradient_square", "trace"}
-
-
-@pytest.mark.parametrize(("small", "large"), [(8, 8), (0, 8), (9, 8)])
-def test_two_different_sizes_are_needed(small, large):
-    with pytest.raises(ValueError, match=f"small: found {small}, expected 1 to large - 1"):
-        measured(norms(1.0, 1.0, small=small, large=large))
-
-
-@given(st.integers(1, 100), st.integers(1, 100), st.floats(0.001, 10), st.floats(0.001, 10))
-@settings(max_examples=50, deadline=None)
-def test_the_noise_scale_agrees_with_the_oracle(small, more, small_square, large_square):
-    signal, trace = oracle.noise_scale(small, small + more, small_square, large_square)
-    _, metrics = measured(norms(small_square, large_square, small=small, large=small + more))
-    assert metrics["gradient_square"] == pytest.approx(signal, rel=1e-6, abs=1e-8)
-    assert metrics["trace"] == pytest.approx(trace, rel=1e-6, abs=1e-6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.methods.internalization import InternalizationParams, internalization, omega
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.aopd import AopdParams, aopd
 from hone.algorithms.advantages.hian import HianParams, hian
@@ -21,7 +22,6 @@ from hone.algorithms.inputs import (
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.unwired.internalization import InternalizationParams, internalization, omega
 from hone.trajectory.turns import Turns
 
 PARTS = ("r_rank", "r_dist", "std", "augM", "augQ", "exec", "fmt", "schema")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.methods import attempts as heavy
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.inputs import AdvantageInputs
-from hone.algorithms.unwired import deliberation as heavy
 from hone.graders.each_call import vote
 from hone.harnesses import deliberation
 from hone.harnesses.deliberation import Attempt

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hone.algorithms.schedules.switch_planner import Pilot, SwitchPlanner
-from hone.algorithms.unwired.scaling_law import ScalingLaw
 from hone.spec.problems import Invalid
 from tests.oracles import batch_size as oracle
+from tests.oracles.scaling_law import ScalingLaw
 
 BUDGETS = [10_000, 100_000, 1_000_000]
 FRACTIONS = [0.5, 0.7, 0.8, 0.9, 0.95]

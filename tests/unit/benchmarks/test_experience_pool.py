@@ -9,12 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.filters.contrast import contrast
-from hone.algorithms.inputs import FilterInputs, LossInputs
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.method import Method
-from hone.algorithms.unwired.experience_pool import (
+from benchmarks.methods.experience_pool import (
     LeakParams,
     Operation,
     PoolInputs,
@@ -33,6 +28,11 @@ from hone.algorithms.unwired.experience_pool import (
     update_pool,
     usable,
 )
+from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.filters.contrast import contrast
+from hone.algorithms.inputs import FilterInputs, LossInputs
+from hone.algorithms.losses import LOSSES
+from hone.algorithms.method import Method
 
 POOL = {"G0": "a", "G1": "b", "G2": "c"}
 UPDATE: Method[Any, Any] = Method(update_pool, PoolParams)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.inputs import AdvantageInputs
-from hone.algorithms.method import Method
-from hone.algorithms.unwired.verdicts import (
+from benchmarks.methods.verdicts import (
     VerdictInputs,
     VerdictRewardParams,
     verdict_reward,
     vote,
     vote_scores,
 )
+from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.inputs import AdvantageInputs
+from hone.algorithms.method import Method
 from tests.oracles import self_verify as oracle
 
 REWARD: Method[Any, Any] = Method(verdict_reward, VerdictRewardParams)

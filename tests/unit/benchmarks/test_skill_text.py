@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hone.algorithms.unwired.skill_text import SkillTextParams, referring, refusal, unmarked
+from benchmarks.methods.skill_text import SkillTextParams, referring, refusal, unmarked
 
 PARAMS = SkillTextParams()
 SKILL = "Heat things. 1. Find the object on a counter. 2. Open the microwave and put the object in. 3. Take it out."

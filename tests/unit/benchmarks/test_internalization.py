@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.unwired.internalization import (
+from benchmarks.methods.internalization import (
     InternalizationParams,
     SkillTestParams,
     Utility,
