@@ -14,11 +14,13 @@ from moto.s3.responses import S3Response
 from moto.server import main
 
 _make, _serialize = FakeMultipart.__init__, S3Response.serialized
+_begun: dict[str, datetime] = {}
+"""When each upload began, by its id."""
 
 
 def _make_with_time(self: FakeMultipart, *arguments: Any, **named: Any) -> None:
     _make(self, *arguments, **named)
-    self.begun = datetime.now(UTC)
+    _begun[self.id] = datetime.now(UTC)
 
 
 def _refuse(_: MultipartDict, upload: str) -> NoReturn:
@@ -28,8 +30,7 @@ def _refuse(_: MultipartDict, upload: str) -> NoReturn:
 def _serialize_with_times(self: S3Response, action_result: ActionResult) -> Any:
     uploads = action_result.result.get("Uploads", ()) if isinstance(action_result.result, dict) else ()
     for upload in uploads:
-        begun = self.backend.get_bucket(self.bucket_name).multiparts[upload["UploadId"]].begun
-        upload["Initiated"] = begun.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        upload["Initiated"] = _begun[upload["UploadId"]].isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return _serialize(self, action_result)
 
 
