@@ -3,14 +3,13 @@
 Without --write nothing changes, and the exit status is 1 where the page is not what the models say.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from checks import rendered
-from hone.client import catalog
+from hone.client import catalog, schema_fields
+from hone.client.schema_fields import Schema, references
 from hone.harnesses import HARNESSES
 from hone.spec.run import RunSpec
 
@@ -24,8 +23,6 @@ The sections follow the spec: [the run](#the-run), then every object inside it b
 `grader`, `harness.params` and a slot's `params` depend on the name beside them: see [environments](#environments),
 [graders](#graders), [harnesses](#harnesses) and [methods](#methods).
 """
-
-Schema = Mapping[str, Any]
 
 
 def page() -> str:
@@ -43,7 +40,7 @@ def _paths(root: Schema, models: Mapping[str, Schema]) -> dict[str, str]:
     while waiting:
         path, schema = waiting.pop(0)
         for name, field in schema["properties"].items():
-            for model in _models(field):
+            for model in references(field):
                 if model not in paths and "properties" in models[model]:
                     paths[model] = f"{path}.{name}".strip(".")
                     waiting.append((paths[model], models[model]))
@@ -88,60 +85,12 @@ def _table(rows: list[tuple[str, ...]]) -> Iterable[str]:
 def _row(
     name: str, field: Schema, required: bool, models: Mapping[str, Schema], paths: Mapping[str, str],
 ) -> tuple[str, ...]:
-    meaning = field.get("description") or " ".join(
-        models[model].get("description", "").partition("\n")[0] for model in _models(field))
-    sections = [f"[{paths[model]}](#{paths[model].replace('.', '')})" for model in _models(field) if model in paths]
-    default = "required" if required else f"`{_default(field)}`"
-    return (f"`{name}`", _type(field, models), default,
-            " ".join([meaning, *(f"Fields: {', '.join(sections)}." for _ in sections[:1])]).replace("|", "\\|"))
-
-
-def _default(field: Schema) -> str:
-    if "default" not in field:
-        return "[]" if field.get("type") == "array" else "{}"
-    return json.dumps(field["default"], ensure_ascii=False)
-
-
-def _type(field: Schema, models: Mapping[str, Schema]) -> str:
-    """Return a field's type in words, with its choices or its bounds."""
-    if "anyOf" in field:
-        return " or ".join(_type(one, models) for one in field["anyOf"])
-    if "$ref" in field or "allOf" in field:
-        return " ".join(_referred(name, models) for name in _models(field))
-    if "enum" in field or "const" in field:
-        return ", ".join(f"`{choice}`" for choice in field.get("enum", [field.get("const")]))
-    if field.get("type") == "array":
-        return f"list of {_type(field.get('items', {}), models)}"
-    if isinstance(field.get("additionalProperties"), Mapping):
-        return f"object of {_type(field['additionalProperties'], models)}"
-    return f"{_WORDS.get(field.get('type', ''), 'anything')}{_bounds(field)}"
-
-
-_WORDS = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null",
-          "object": "object"}
-_SIGNS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-
-
-def _bounds(field: Schema) -> str:
-    given = {sign: field[key] for key, sign in _SIGNS.items() if key in field}
-    return "".join(f" {sign} {bound:g}" for sign, bound in given.items() if bound < 1e9)
-
-
-def _referred(name: str, models: Mapping[str, Schema]) -> str:
-    schema = models.get(name, {})
-    return "object" if "properties" in schema or not schema else _type(schema, models)
-
-
-def _models(field: Any) -> Iterator[str]:
-    """Yield the name of every model that a field refers to."""
-    if isinstance(field, Mapping):
-        if "$ref" in field:
-            yield field["$ref"].rpartition("/")[2]
-        for value in field.values():
-            yield from _models(value)
-    elif isinstance(field, list):
-        for value in field:
-            yield from _models(value)
+    sections = [f"[{paths[model]}](#{paths[model].replace('.', '')})" for model in references(field) if model in paths]
+    default = schema_fields.default(field, required)
+    inside = [f"Fields: {', '.join(sections)}."] if sections else []
+    meaning = " ".join([schema_fields.meaning(field, models), *inside])
+    return (f"`{name}`", schema_fields.kind(field, models), default if required else f"`{default}`",
+            meaning.replace("|", "\\|"))
 
 
 if __name__ == "__main__":

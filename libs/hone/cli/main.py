@@ -15,6 +15,7 @@ from hone.cli import (
     curation,
     deletions,
     demo,
+    descriptions,
     desk,
     doctor,
     graders,
@@ -41,7 +42,8 @@ from hone.cli.output import Commands
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
-    "Training": [runs.train, runs.validate, runs.export, curation.curate],
+    "Training": [runs.train, runs.validate, descriptions.schema, descriptions.describe,
+                 runs.export, curation.curate],
     "Looking around": [chat.chat, play.play, doctor.doctor, services.health, services.usage, services.storage,
                        services.retention, quotas.quotas, audit.audit,
                        deletions.deletions],

@@ -36,7 +36,8 @@ class ReasoningGymParams(EnvironmentParams):
 
     model_config = ConfigDict(extra="allow")
 
-    task: str = Field(min_length=1, description="Name of a reasoning-gym task, for instance leg_counting.")
+    task: str = Field(
+        min_length=1, description="Name of a reasoning-gym task, for instance leg_counting.", examples=["leg_counting"])
 
 
 class ReasoningGym(Asks):

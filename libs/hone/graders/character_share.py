@@ -12,8 +12,9 @@ class CharacterShareParams(GraderParams):
     """The characters that are counted, and the wanted ones among them."""
 
     type: Literal["character_share"] = Field(description="Name of the grader.")
-    wanted: str = Field(min_length=1, description="Wanted characters: each raises the score.")
-    among: str = Field(min_length=1, description="Counted characters, including the wanted ones.")
+    wanted: str = Field(min_length=1, description="Wanted characters: each raises the score.", examples=["aeiou"])
+    among: str = Field(min_length=1, description="Counted characters, including the wanted ones.",
+                       examples=["abcdefghijklmnopqrstuvwxyz"])
 
 
 def grade(item: Item, output_text: str, params: CharacterShareParams) -> Result:  # noqa: ARG001

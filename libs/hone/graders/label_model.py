@@ -15,8 +15,10 @@ class LabelModelParams(JudgedParams):
     """The fields of OpenAI's grader, and how the judge is kept from being talked over."""
 
     type: Literal["label_model"] = Field(description="Name of the grader.")
-    labels: list[str] = Field(min_length=2, max_length=64, description="Labels that the judge chooses from.")
-    passing_labels: list[str] = Field(min_length=1, max_length=64, description="Labels that score 1.")
+    labels: list[str] = Field(min_length=2, max_length=64, description="Labels that the judge chooses from.",
+                              examples=[["polite", "rude"]])
+    passing_labels: list[str] = Field(min_length=1, max_length=64, description="Labels that score 1.",
+                                      examples=[["polite"]])
 
     @model_validator(mode="after")
     def _pass_by_known_labels(self) -> "LabelModelParams":

@@ -22,7 +22,8 @@ class PythonParams(GraderParams):
     """The fields of OpenAI's grader, and what its function may use."""
 
     type: Literal["python"] = Field(description="Name of the grader.")
-    source: str = Field(min_length=1, description="Python source, up to 256 KiB, with a function grade(sample, item).")
+    source: str = Field(min_length=1, description="Python source, up to 256 KiB, with a function grade(sample, item).",
+                        examples=["def grade(sample, item): return float(item['word'] in sample['output_text'])"])
     image_tag: str | None = Field(None, description="OpenAI's name of an image. It changes nothing here.")
     pass_threshold: float | None = Field(None, description="For evaluations by others. It changes no grade here.")
     range: list[float] = Field(

@@ -21,7 +21,9 @@ class RewardModelParams(GraderParams):
     model: str = Field(min_length=1, max_length=300, description="Name of a reward model of yours, or of a judge whose "
                        "protocol is pooling.")
     input: list[Message] = Field(min_length=2, max_length=64, description="The conversation, of texts. The last "
-                                 "message is the assistant's, the answer that is rated.")
+                                 "message is the assistant's, the answer that is rated.",
+                                 examples=[[{"role": "user", "content": "{{ item.question }}"},
+                                            {"role": "assistant", "content": "{{ sample.output_text }}"}]])
     mean: float = Field(0.0, description="Mean of the model's numbers. It stays as it is: measure it before the run.")
     std: float = Field(1.0, gt=0, description="Their standard deviation.")
     clip: float = Field(5.0, gt=0, description="Largest size of a score.")

@@ -48,7 +48,8 @@ class RubricParams(GraderParams):
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
     task: Template = Field(min_length=1, description="What was asked, as the judge sees it: {{ item.question }}.")
     answer: Template = Field("{{ sample.output_text }}", description="The answer, as the judge sees it.")
-    criteria: list[Criterion] = Field(min_length=1, max_length=32, description="What the answer is judged by.")
+    criteria: list[Criterion] = Field(min_length=1, max_length=32, description="What the answer is judged by.",
+                                      examples=[[{"name": "polite", "text": "The answer is polite."}]])
     agreed: bool = Field(
         True, description="Whether the judge is asked twice, the second time with the choices from the best to the "
         "worst. Where its verdicts differ, the worse one counts.")

@@ -23,7 +23,9 @@ class JudgedParams(GraderParams):
     """What a judge is asked, in OpenAI's form, and how it is kept from being talked over."""
 
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
-    input: list[Message] = Field(min_length=1, max_length=64, description="Messages to the judge.")
+    input: list[Message] = Field(
+        min_length=1, max_length=64, description="Messages to the judge.",
+        examples=[[{"role": "user", "content": "Is this polite? {{ sample.output_text }}"}]])
     sampling_params: SamplingParams = Field(
         default_factory=SamplingParams, description="How the judge answers.")
     fence: bool = Field(

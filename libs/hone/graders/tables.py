@@ -45,7 +45,8 @@ class TablesParams(GraderParams):
     expected: Template | None = Field(None, description="JSON of the right tables, by name; others have to stay as "
                                       "they were. A list: alternatives, of which the best counts.")
     changes: Template | None = Field(None, description="JSON of the right changes to the first state: by table "
-                                     "added, removed and changed ({where, set}). A list: alternatives.")
+                                     "added, removed and changed ({where, set}). A list: alternatives.",
+                                     examples=["{{ item.changes }}"])
     score: Literal["all", "share"] = Field("all", description="all: 1 where nothing differs, else 0; share: of the "
                                            "objects that have to change, by the weights of their tables.")
     weights: dict[str, Annotated[float, Field(gt=0)]] = Field({}, description="Weights of tables in share, 1 else.")

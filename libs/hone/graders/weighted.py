@@ -28,7 +28,9 @@ class WeightedParams(GraderParams):
     """The parts of the reward."""
 
     type: Literal["weighted"] = Field(description="Name of the grader.")
-    parts: dict[Name, Part] = Field(min_length=1, max_length=64, description="Parts by name: grader and weight.")
+    parts: dict[Name, Part] = Field(
+        min_length=1, max_length=64, description="Parts by name: grader and weight.",
+        examples=[{"right": {"grader": {"type": "math"}, "weight": 0.9}, "tidy": {"grader": {"type": "structured"}}}])
 
 
 def inner(params: WeightedParams) -> dict[str, dict[str, Any]]:

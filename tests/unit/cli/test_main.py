@@ -163,3 +163,14 @@ def _commands(command: Any) -> Iterator[Any]:
     yield command
     for inner in getattr(command, "commands", {}).values():
         yield from _commands(inner)
+
+
+def test_a_member_is_described_with_its_parameters_and_an_example() -> None:
+    described = hone("describe", "grader.math").stdout
+    assert "boxed (`required`, `optional`; default \"required\")" in described
+    assert described.endswith("example\n    grader:\n      type: math\n      reference: '{{ item.answer }}'\n")
+    assert "did you mean math?" in hone("describe", "grader.mth").stderr
+
+
+def test_the_schema_of_a_spec_is_printed_as_json() -> None:
+    assert json.loads(hone("schema").stdout)["required"] == ["name", "model", "task", "steps"]

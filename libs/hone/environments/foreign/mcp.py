@@ -16,7 +16,8 @@ class McpParams(EnvironmentParams):
     """Which server, which of its tools, and how answers are graded."""
 
     world: WorldName = Field(
-        description="Name of the server: of `hone judges set NAME URL --protocol mcp`, or of the operator's file.")
+        description="Name of the server: of `hone judges set NAME URL --protocol mcp`, or of the operator's file.",
+        examples=["tickets"])
     tools: list[str] = Field([], description="Tools that are offered; empty: all of the server's.")
     grader: dict[str, Any] = Field(
         {"type": "exact"}, description="JSON of the grader of every row, for the last answer; its templates read the "

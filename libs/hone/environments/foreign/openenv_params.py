@@ -12,7 +12,8 @@ class OpenEnvParams(ScoredParams):
     """Which server, how answers become actions, and what is shown of observations."""
 
     world: WorldName = Field(
-        description="Name of the server: of `hone judges set NAME URL --protocol openenv`, or of the operator's file.")
+        description="Name of the server: of `hone judges set NAME URL --protocol openenv`, or of the operator's file.",
+        examples=["echo"])
     reset: dict[str, Any] = Field({}, description="What the reset is sent beside the seed.")
     action: Literal["auto", "json", "text", "tool"] = Field(
         "auto", description="What an answer is: json by the server's schema of actions; the text of its one text "

@@ -14,7 +14,8 @@ from hone.environments.foreign.verifiers_session import VerifiersWorld
 class VerifiersParams(ScoredParams):
     """Which environment of `verifiers`, and how long an episode is."""
 
-    world: WorldName = Field(description="Name of the environment in the operator's file (HONE_WORLDS).")
+    world: WorldName = Field(description="Name of the environment in the operator's file (HONE_WORLDS).",
+                             examples=["wordle"])
     turns: int = Field(30, ge=1, le=500, description="Most turns of an episode; the package's max_turns may be fewer.")
 
 
