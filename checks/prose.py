@@ -25,6 +25,8 @@ _COMMENT = re.compile(r"(?:^|\s)#\s?(.*)$")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"``.+?``|`[^`]*`")
 _TARGET = re.compile(r"\]\([^)]*\)")  # of a link
+_WRITTEN = re.compile(r"^<!-- .* is written by .*?^<!-- End ", re.DOTALL | re.MULTILINE)
+"""A part of a page that a program writes, from docstrings that count themselves."""
 
 Counts = Mapping[str, tuple[int, int]]
 
@@ -143,7 +145,7 @@ def _comments(text: str, docstrings: list[ast.Constant]) -> Iterator[str]:
 def _paragraphs(text: str) -> Iterator[str]:
     """Yield the paragraphs, lines of lists and rows of tables of a page, without code and addresses."""
     block: list[str] = []
-    for line in [*_TARGET.sub("]", _FENCE.sub("", text)).splitlines(), ""]:
+    for line in [*_TARGET.sub("]", _WRITTEN.sub("", _FENCE.sub("", text))).splitlines(), ""]:
         if not line.strip() or line.lstrip().startswith(("|", "- ", "* ", "#")) or re.match(r"\s*\d+\. ", line):
             yield " ".join(block)
             block = []

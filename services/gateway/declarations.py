@@ -65,8 +65,10 @@ class Declarations:
 
 def _declared(route: APIRoute) -> list[Declared]:
     extra = route.openapi_extra or {}
-    scope, noun = extra.get(SCOPE), extra.get(NOUN)
+    scope: Any = extra.get(SCOPE)
+    noun = extra.get(NOUN)
     if scope not in _NEEDS or not noun:
         raise TypeError(f"{route.path} ({route.name}) does not declare its scope and its noun: "
                         'openapi_extra=needs("read", "runs")')
-    return [Declared(method, route.path, compile_path(route.path)[0], scope, noun) for method in sorted(route.methods)]
+    pattern, methods = compile_path(route.path)[0], sorted(route.methods or ())
+    return [Declared(method, route.path, pattern, scope, noun) for method in methods]

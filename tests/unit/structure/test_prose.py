@@ -31,6 +31,10 @@ what one
 | head | others |
 |---|---|
 | cell | cell |
+
+<!-- The table is written by `python -m checks.made --write`. -->
+| those others |
+<!-- End of the table. -->
 """
 
 
@@ -50,7 +54,7 @@ def test_docstrings_and_comments_are_counted_and_code_is_not(tmp_path: Path) -> 
     assert file.nameless == ((6, "Which value it is."), (9, "Return what was made: `one`."))
 
 
-def test_a_page_is_counted_without_code_and_addresses(tmp_path: Path) -> None:
+def test_a_page_is_counted_without_code_addresses_and_what_a_program_wrote(tmp_path: Path) -> None:
     file = write(tmp_path, "docs/page.md", PAGE)
     assert (file.sentences, file.vague, file.nameless) == (7, 3, ())
 
