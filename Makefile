@@ -1,5 +1,6 @@
 ## make demo       train a small model with the whole system and watch it improve; options: DEMO="--seed 2"
 ## make test       run every check except those of vLLM and of containers: lint, types, unit, integration, acceptance
+## make changed    run the checks that your changes since main can reach; since another commit: BASE=HEAD~3
 ## make quick      lint, types, unit tests and one acceptance test that trains a model; for use while you work
 ## make durations  keep the seconds of each test file that the last run saw: the next runs begin with the longest
 ## make soak       run the long versions of acceptance tests: many random kills, several seeds (about 9 minutes)
@@ -19,6 +20,7 @@
 
 VENV   ?= .venv
 VLLM   ?= .venv-vllm
+BASE   ?= main
 BIN    := $(VENV)/bin
 
 export OMP_NUM_THREADS ?= 1
@@ -36,6 +38,9 @@ test: $(VENV)/.installed-test
 	@mkdir -p .cache && scripts/check.sh $(PYTEST_OPTIONS)
 
 quick: static unit loop
+
+changed: $(VENV)/.installed-test
+	scripts/changed.sh $(BIN) $(BASE) $(PYTEST_OPTIONS)
 
 durations:
 	@$(BIN)/python -m tests.distribution

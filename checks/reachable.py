@@ -23,17 +23,26 @@ _DOTTED = re.compile(r"(?:hone|services)(?:\.\w+)+")
 
 @dataclass(frozen=True)
 class Source:
-    """One module: its length, the dotted names that it imports or holds in strings, and whether it can be run."""
+    """One module: its length, the dotted names that it imports, its strings, and whether it can be run."""
 
     lines: int
-    names: frozenset[str]
+    imports: frozenset[str]
+    strings: frozenset[str]
     runs: bool
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The modules that it imports, and those that its strings name."""
+        return self.imports.union(*map(_DOTTED.findall, self.strings))
 
-def sources(root: Path = ROOT) -> dict[str, Source]:
-    """Return every module of libs/hone and services by its dotted name. Raises SyntaxError."""
+
+def sources(root: Path = ROOT, packages: Mapping[str, str] = _PACKAGES) -> dict[str, Source]:
+    """Return every module of the packages by its dotted name. `packages` has the folder that each lies in.
+
+    Raises SyntaxError.
+    """
     return {_name(path.relative_to(root / base)): _read(path, _name(path.parent.relative_to(root / base)))
-            for package, base in _PACKAGES.items() for path in (root / base / package).rglob("*.py")}
+            for package, base in packages.items() for path in (root / base / package).rglob("*.py")}
 
 
 def unreachable(found: Mapping[str, Source]) -> dict[str, int]:
@@ -52,20 +61,25 @@ def _read(path: Path, package: str) -> Source:
     tree = ast.parse(text, str(path))
     runs = path.name == "__main__.py" or any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
                                              for node in tree.body)
-    return Source(len(text.splitlines()), frozenset(_names(tree, package)), runs)
-
-
-def _names(tree: ast.Module, package: str) -> Iterator[str]:
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    imports, strings, documentation = set[str](), dict[int, str](), set[int]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = resolve_name("." * node.level + (node.module or ""), package)
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            yield from _DOTTED.findall(node.value)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.update(_imported(node, package))
+        elif isinstance(node, ast.Expr):
+            documentation.add(id(node.value))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            strings[id(node)] = node.value
+    kept = frozenset(value for key, value in strings.items() if key not in documentation)
+    return Source(len(text.splitlines()), frozenset(imports), kept, runs)
+
+
+def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    else:
+        module = resolve_name("." * node.level + (node.module or ""), package)
+        yield module
+        yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 def _reached(found: Mapping[str, Source]) -> set[str]:
