@@ -2,14 +2,16 @@
 
 `python -m checks.reachable` follows imports from the processes' entry points: every `__main__` module of a service, the
 command `hone`, and every module that can be run by itself (`if __name__ == "__main__"`). A module whose dotted name
-stands in a string, as in `import_module` or `python -m`, counts as imported. The command prints each unreachable module
-with its lines, and ends with 1 if there is one. Generated code (`hone.api`) is left out.
+stands in a string, as in `import_module` or `python -m`, counts as imported, and so does the module of a catalogue's
+member in pyproject.toml. The command prints each unreachable module with its lines, and ends with 1 if there is one.
+Generated code (`hone.api`) is left out.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import resolve_name
 from pathlib import Path
@@ -45,9 +47,18 @@ def sources(root: Path = ROOT, packages: Mapping[str, str] = _PACKAGES) -> dict[
             for package, base in packages.items() for path in (root / base / package).rglob("*.py")}
 
 
-def unreachable(found: Mapping[str, Source]) -> dict[str, int]:
-    """Return the lines of each module that no entry point reaches, by its name; packages without code are left out."""
-    reached = _reached(found)
+def members(root: Path = ROOT) -> frozenset[str]:
+    """Return the modules of Hone's own catalogue members, which a process imports when a spec names them."""
+    groups = tomllib.loads((root / "pyproject.toml").read_text())["project"].get("entry-points", {})
+    return frozenset(target.partition(":")[0] for table in groups.values() for target in table.values())
+
+
+def unreachable(found: Mapping[str, Source], named: Collection[str] = ()) -> dict[str, int]:
+    """Return the lines of each module that no entry point reaches, by its name; packages without code are left out.
+
+    `named` are modules that processes import by name.
+    """
+    reached = _reached(found, named)
     return {name: source.lines for name, source in sorted(found.items())
             if name not in reached and source.lines and not name.startswith(_GENERATED)}
 
@@ -82,9 +93,9 @@ def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
         yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-def _reached(found: Mapping[str, Source]) -> set[str]:
+def _reached(found: Mapping[str, Source], named: Collection[str]) -> set[str]:
     reached = set[str]()
-    waiting = {name for name, source in found.items() if source.runs or name in _COMMANDS}
+    waiting = {name for name, source in found.items() if source.runs or name in _COMMANDS or name in named}
     while waiting:
         name = waiting.pop()
         if name in found and name not in reached:
@@ -99,7 +110,7 @@ def _packages(name: str) -> Iterable[str]:
 
 
 def main() -> int:
-    lost = unreachable(sources())
+    lost = unreachable(sources(), members())
     for name, lines in lost.items():
         print(f"{name}: found no process that reaches its {lines} lines, expected one, or the module deleted",
               file=sys.stderr)

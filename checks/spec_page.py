@@ -10,7 +10,7 @@ from pathlib import Path
 from checks import rendered
 from hone.client import catalog, schema_fields
 from hone.client.schema_fields import Schema, references
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.spec.run import RunSpec
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "run-spec.md"
@@ -62,8 +62,9 @@ def _catalogues() -> Iterator[str]:
     for grader in catalog.graders():
         yield _named(grader.name, grader.summary, grader.params_schema)
     yield "## Harnesses\n"
-    for name, harness in HARNESSES.items():
-        yield _named(name, harness.summary, harness.params.model_json_schema())
+    for name in HARNESSES:
+        harness = HARNESSES.facts(name)
+        yield _named(name, harness.summary, harness.params_schema)
     yield "## Methods\n"
     yield "`hone algorithms show NAME` prints a method's source and formula. Methods without parameters are left out.\n"
     for method in catalog.methods():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hone.environments.contract import Episode, Message
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.seat import Act, Answer, Ask, Effect, Finished, Fork, Heard, Kept, Seat, Taken, Together, advanced
 
 

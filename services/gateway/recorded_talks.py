@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hone.client.memory import RecordedTalks
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.harnesses.remembering import REPLY
 from hone.store.database import Row
@@ -13,8 +13,6 @@ from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory import parts
 from hone.trajectory.parts import SampleActions
 from services.gateway.memory_reports import MOST_SAMPLES
-
-_WORLD = ENVIRONMENTS["changing_user"]
 
 
 def make(objects: Objects, run_id: str, series: str, found: Sequence[Row]) -> RecordedTalks:
@@ -51,7 +49,8 @@ def _unfit(sample: SampleActions | None) -> str:
     if sample.task["params"].get("speech") == "model":
         return "words_of_model"
     try:
-        _WORLD.episode(_WORLD.params.model_validate(sample.task["params"]), 0, _row(sample))
+        world = ENVIRONMENTS["changing_user"]
+        world.episode(world.params.model_validate(sample.task["params"]), 0, _row(sample))
     except WrongParams:
         return "cut"
     return ""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders.sample import Origin, Reads, Sent, sent
 from hone.graders.scenes import WorldLost
 from hone.graders.specs import Spec
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.spans import named
 from hone.rpc import outage
 from hone.rpc.errors import NotFound, NotReady

@@ -11,7 +11,7 @@ from hone.environments.contract import Message
 from hone.environments.messages import from_proto
 from hone.graders.specs import Spec, spec
 from hone.graders.templates import filled
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contexts import PrivilegedContexts
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.observed import question, taken

@@ -13,7 +13,7 @@ import uvloop
 
 from hone import ids
 from hone.api import simulation_pb2, simulation_pb2_grpc
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.foreign import places
 from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.environments.packages.environment import PackagedWorld

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
-from hone.environments import ENVIRONMENTS, messages
+from hone.environments import messages
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import (
     Elsewhere,
     EpisodeOver,
@@ -186,8 +187,8 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         """Name the environments and their parameters."""
         return simulation_pb2.ListEnvironmentsResponse(environments=[
             simulation_pb2.EnvironmentInfo(name=name, summary=kind.summary, harness=kind.harness,
-                                           params_schema_json=json.dumps(kind.params.model_json_schema()))
-            for name, kind in ENVIRONMENTS.items()])
+                                           params_schema_json=json.dumps(kind.params_schema))
+            for name in ENVIRONMENTS for kind in [ENVIRONMENTS.facts(name)]])
 
     async def _of(self, session: Session, context: Any, work: Callable[[], Result]) -> Result:
         """Return the result of work on a session."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hone.algorithms.slots import BUILDERS, METHODS, READERS, SlotError, builder, fill, fillings, method, needs
-from hone.harnesses import HARNESSES
-from hone.harnesses.contract import kinds
+from hone.harnesses.catalogue import able
 from hone.spec.run import AlgorithmSpec, Slot
 
 Filling = Mapping[str, Any]
@@ -180,7 +179,7 @@ def _refuse_excluded(resolved: Mapping[str, Any]) -> None:
 def _refuse_unmet(resolved: Mapping[str, Any]) -> None:
     """Refuse a method that tells kinds of calls apart which no harness makes."""
     wanted = method(resolved, "advantage").kinds
-    if wanted and not any((kinds(harness) or frozenset()).issuperset(wanted) for harness in HARNESSES.values()):
+    if wanted and not able(wanted):
         raise SlotError("algorithm.advantage", resolved["advantage"]["name"], "a method that runs; needs: a harness "
                         f"whose calls are of the kinds {', '.join(wanted)}, which no run has yet")
 

@@ -11,8 +11,8 @@ from typing import Any
 from hone.algorithms import presets
 from hone.algorithms.slots import METHODS
 from hone.client.resources import Algorithm, Environment, Grader, SlotMethod, StartingSpec
-from hone.environments import ENVIRONMENTS
-from hone.graders import GRADERS
+from hone.environments.catalogue import ENVIRONMENTS
+from hone.graders.catalogue import GRADERS
 from hone.resolution import starting_specs
 from hone.spec.run import AlgorithmSpec
 
@@ -36,9 +36,9 @@ class SlotFilling:
 
 def environments() -> list[Environment]:
     """Return every environment that makes its own tasks. A spec names a dataset by `task.dataset` instead."""
-    return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema(),
-                        harness=environment.harness, asked_roles=sorted(environment.asked_roles))
-            for name, environment in ENVIRONMENTS.items() if name != "dataset"]
+    return [Environment(name=name, summary=facts.summary, params_schema=facts.params_schema, harness=facts.harness,
+                        asked_roles=facts.asked_roles)
+            for name in ENVIRONMENTS if name != "dataset" for facts in [ENVIRONMENTS.facts(name)]]
 
 
 def algorithms() -> list[Algorithm]:
@@ -63,9 +63,9 @@ def methods() -> list[SlotMethod]:
 
 def graders() -> list[Grader]:
     """Return every kind of grader; its summary is the first line of its module."""
-    return [Grader(name=name, summary=_summary(grader.params.__module__), low=grader.low, high=grader.high,
-                   pooled=grader.pooled, params_schema=grader.params.model_json_schema())
-            for name, grader in GRADERS.items()]
+    return [Grader(name=name, summary=facts.summary, low=facts.low, high=facts.high, pooled=facts.pooled,
+                   params_schema=facts.params_schema)
+            for name in GRADERS for facts in [GRADERS.facts(name)]]
 
 
 def _summary(module: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hone.algorithms.slots import BUILDERS
 from hone.client import catalog
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.spec.problems import Invalid, Problem, one_of
 
 
@@ -55,8 +55,9 @@ def graders() -> Iterator[Member]:
 
 def harnesses() -> Iterator[Member]:
     """Yield the harnesses."""
-    for name, harness in HARNESSES.items():
-        yield Member("harness", name, harness.summary, harness.params.model_json_schema())
+    for name in HARNESSES:
+        facts = HARNESSES.facts(name)
+        yield Member("harness", name, facts.summary, facts.params_schema)
 
 
 def methods() -> Iterator[Member]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from hone.api import trajectory_pb2
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams
 from hone.environments.hashing import canonical, digest
 from hone.environments.noise.noisy import noisy
@@ -23,7 +23,8 @@ HELD_OUT_MODULUS = 16
 def environment(name: str) -> Environment:
     """Return an environment by its name. Raises WrongParams."""
     if name not in ENVIRONMENTS:
-        raise WrongParams("environment", name, f"one of {', '.join(ENVIRONMENTS)}")
+        fault = ENVIRONMENTS.fault(name)
+        raise WrongParams("environment", name, fault or f"one of {', '.join(ENVIRONMENTS)}")
     return ENVIRONMENTS[name]
 
 

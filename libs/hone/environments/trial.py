@@ -13,7 +13,7 @@ import time
 from functools import lru_cache
 from typing import Any
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 
 Problem = tuple[str, object, str]

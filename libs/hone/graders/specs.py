@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hone.environments.hashing import canonical, digest
-from hone.graders import GRADERS
+from hone.graders.catalogue import GRADERS
 from hone.graders.contract import LONGEST_NAME, Bounds, Grader, GraderParams, Names, Needs, is_name
 from hone.graders.sample import Reads
 from hone.spec import strict_json
@@ -116,7 +116,9 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
         field = f"{at}.type" if at else "type"
         if kind == STORED:
             raise Invalid([Problem(field, found(kind), "the grader itself: only a gateway knows what a name means")])
-        raise Invalid([Problem(field, found(kind), one_of(kind if isinstance(kind, str) else "", GRADERS))])
+        named = kind if isinstance(kind, str) else ""
+        fault = GRADERS.fault(named)
+        raise Invalid([Problem(field, found(kind), f"another name: {fault}" if fault else one_of(named, GRADERS))])
     grader = GRADERS[kind]
     try:
         params = grader.params.model_validate(given)

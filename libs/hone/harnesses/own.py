@@ -1,11 +1,9 @@
 """Harnesses of a user's own: classes of packages that are installed beside Hone, allowed by a setting."""
 
-import inspect
 from importlib import import_module
 from typing import Any
 
-from hone.harnesses import HARNESSES
-from hone.harnesses.contract import RESERVED, HarnessParams, collections
+from hone.harnesses.catalogue import HARNESSES, lacks
 from hone.spec.problems import Invalid, Problem
 
 VARIABLE = "HONE_HARNESSES"
@@ -29,19 +27,6 @@ def _imported(name: str) -> Any:
     except Exception as error:
         raise Invalid([Problem(VARIABLE, name, f"a class that can be imported and made without arguments, not "
                                f"{type(error).__name__}: {error}")]) from error
-    lacks = _lacks(harness)
-    if lacks:
-        raise Invalid([Problem(VARIABLE, name, f"a harness: it lacks {lacks}")])
+    if lacking := lacks(harness):
+        raise Invalid([Problem(VARIABLE, name, f"a harness: it lacks {lacking}")])
     return harness
-
-
-def _lacks(harness: Any) -> str:
-    """Return what an object lacks to be a harness; "" if nothing."""
-    params = getattr(harness, "params", None)
-    if not (inspect.isclass(params) and issubclass(params, HarnessParams)):
-        return "`params`, a class derived from HarnessParams"
-    if not isinstance(getattr(harness, "summary", None), str):
-        return "`summary`, a sentence"
-    if taken := collections(harness) & RESERVED:
-        return f"another name for its collection {', '.join(sorted(taken))}, which is the driver's own"
-    return "" if inspect.iscoroutinefunction(getattr(harness, "play", None)) else "`play`, a coroutine function"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hone.algorithms import presets
-from hone.environments import ENVIRONMENTS
-from hone.harnesses import HARNESSES
+from hone.environments.catalogue import ENVIRONMENTS
+from hone.harnesses.catalogue import HARNESSES
 from hone.resolution import batches, evaluation_only, judge_checks, shape, sources, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader

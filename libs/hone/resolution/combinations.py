@@ -8,11 +8,11 @@ from typing import cast
 from hone.algorithms.allocation.dynamo import SuccessVarianceParams
 from hone.algorithms.allocation.inputs import RolloutBounds
 from hone.algorithms.slots import SLOTS, builder, method, needs
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
-from hone.harnesses import HARNESSES
-from hone.harnesses.contract import evaluates_only, kinds
+from hone.harnesses.catalogue import HARNESSES, able
+from hone.harnesses.contract import evaluates_only
 from hone.resolution import graders, mixtures, names, noise, preferences, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
@@ -160,10 +160,10 @@ def _kinds(spec: RunSpec, slots: Slots) -> list[Problem]:
     if not wanted or names.of_harness(spec.harness) or names.of_source(spec.task, "task"):
         return []
     harness = _harness(spec)
-    if (kinds(HARNESSES[harness]) or frozenset()).issuperset(wanted):
+    fitting = able(wanted)
+    if harness in fitting:
         return []
-    able = [name for name, one in HARNESSES.items() if (kinds(one) or frozenset()).issuperset(wanted)]
-    return [Problem("harness.name", found(harness), f"{' or '.join(able)}, because advantage "
+    return [Problem("harness.name", found(harness), f"{' or '.join(fitting)}, because advantage "
                     f"{slots['advantage']['name']} tells apart calls of the kinds {', '.join(wanted)}")]
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
 from hone.graders.sample import Reads
 from hone.graders.specs import Spec
 from hone.graders.state import MISSING, StateParams, at_path
 from hone.graders.tables import TablesParams
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import kinds
 from hone.resolution import names
 from hone.resolution.names import Slots

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.spec.run import TaskSource
 

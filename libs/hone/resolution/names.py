@@ -7,10 +7,12 @@ from pydantic import BaseModel, ValidationError
 
 from hone.algorithms import presets
 from hone.algorithms.slots import SLOTS, SlotError
-from hone.environments import ENVIRONMENTS, trial
+from hone.catalogue.catalogue import Catalogue
+from hone.environments import trial
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import WrongParams, elsewhere
 from hone.graders import specs
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.resolution import batches
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
@@ -81,8 +83,15 @@ def of_harness(harness: Slot | None) -> list[Problem]:
     if harness is None:
         return []
     if harness.name not in HARNESSES:
-        return [Problem("harness.name", found(harness.name), one_of(harness.name, HARNESSES))]
+        return [Problem("harness.name", found(harness.name), _usable(harness.name, HARNESSES))]
     return _validated(HARNESSES[harness.name].params, harness.params, "harness.params")
+
+
+def _usable(name: str, catalogue: Catalogue[Any, Any]) -> str:
+    """Return the expectation for a name that a catalogue cannot give."""
+    if fault := catalogue.fault(name):
+        return f"another name: {fault}"
+    return one_of(name, set(catalogue) - {"dataset"})
 
 
 def of_source(source: TaskSource, at: str) -> list[Problem]:
@@ -91,7 +100,7 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
     if source.environment == "dataset":
         return [Problem(f"{at}.environment", found("dataset"), f"the name of an uploaded dataset in {at}.dataset")]
     if name not in ENVIRONMENTS:
-        return [Problem(f"{at}.environment", found(name), one_of(name, set(ENVIRONMENTS) - {"dataset"}))]
+        return [Problem(f"{at}.environment", found(name), _usable(name, ENVIRONMENTS))]
     environment = ENVIRONMENTS[name]
     if source.dataset is not None and environment.columns is None:
         return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.noise.noisy import noisy
 from hone.environments.single_turn import Asks

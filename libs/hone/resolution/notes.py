@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from hone.algorithms import presets
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders import specs
 from hone.resolution import sources, stages
 from hone.resolution.judges import own_grader

@@ -1,7 +1,7 @@
 """Problems of a run that makes preference pairs of its own samples."""
 
 from hone.algorithms.slots import builder
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found

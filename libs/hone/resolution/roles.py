@@ -8,7 +8,7 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import READERS, fillings, needs
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.noise.written import NOISER
 from hone.graders import templates
 from hone.graders.variables import Variable

@@ -4,7 +4,7 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import builder
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders import specs
 from hone.resolution.judges import own_grader
 from hone.spec.files import as_text

@@ -5,11 +5,11 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS, SlotError
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders import specs
 from hone.graders.contract import Mark
 from hone.graders.specs import Spec
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.resolution import names, sources
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from psycopg.types.json import Jsonb
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.mapping.lessons import COLLECTION
 from hone.harnesses.mapping.params import MapThenActParams
 from hone.resolution import sources

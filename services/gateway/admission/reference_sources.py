@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hone.algorithms import presets
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.hashing import canonical
 from hone.environments.single_turn import Asks
 from hone.graders.right_answers import Ending

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders import specs, templates
 from hone.models.architecture import RATERS
 from hone.resolution.sources import Source

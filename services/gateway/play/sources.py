@@ -9,7 +9,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from hone.client.play_resources import TaskSplit
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.rows import lines
 from hone.resolution import read
 from hone.spec.problems import Invalid, Problem, found

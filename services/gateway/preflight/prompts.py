@@ -15,7 +15,7 @@ from hone.doctor.preflight.lengths import Counted
 from hone.environments.demonstrations import UnusableRow, trajectories
 from hone.environments.messages import from_proto
 from hone.environments.tasks import make, to_proto
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import first_prompt
 from hone.resolution.stages import Stage
 from hone.rpc.client import channel

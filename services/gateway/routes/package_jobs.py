@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hone import ids
 from hone.client.package_resources import LONGEST_MAKING_S, MOST_TASKS, PACKAGE_NAME, PackageJob
 from hone.client.resources import Page
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.tasks import checked_params
 from hone.remembering.lives import Sizes

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hone.graders.deviation import JUDGED
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import collections
 from hone.resolution import sources
 from hone.spec.noise import EvalNoise, NoiseSpec

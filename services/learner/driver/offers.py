@@ -7,7 +7,7 @@ offers of the graded samples that the step trains on, in the order of groups, sa
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import collections
 from hone.harnesses.offers import NOTE
 from hone.resolution import sources

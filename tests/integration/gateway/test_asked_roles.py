@@ -17,7 +17,7 @@ from hone import ids
 from hone.client import Client
 from hone.client import errors as client_errors
 from hone.client.resources import Run
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.sort_digits import SortDigits
 from hone.models import toy
 from hone.spec.settings import Settings

@@ -15,7 +15,7 @@ from hone.cli.main import app
 from hone.client import Client
 from hone.client import errors as client_errors
 from hone.client.play_resources import PlayStep
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.packages.archive import unpacked
 from hone.rpc.session_ids import Place, SessionIds
 from hone.stack import ports

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import HarnessParams
 from hone.store.database import Database
 from tests.integration.learner.loop import Loop, Row, chance

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import Seat
 from hone.spec.settings import Settings

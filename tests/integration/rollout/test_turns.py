@@ -12,7 +12,7 @@ import pytest
 
 from hone import sealing
 from hone.api import inference_pb2
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.models import toy
 from hone.spec.settings import Settings

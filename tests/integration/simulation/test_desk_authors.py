@@ -13,7 +13,7 @@ from hone import keys
 from hone.cli.main import app
 from hone.client import Client
 from hone.client.errors import NotFound, Refused
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.changing_user import ChangingUserParams
 from hone.environments.desk.hints import created
 from hone.store.database import Database

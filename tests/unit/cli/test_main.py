@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from hone.cli.main import app
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 
 SPEC = {"name": "x", "model": {"base": "m"}, "task": {"environment": "sort_digits"}, "steps": 3}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import EpisodeOver, Task, WrongParams
 from hone.environments.hashing import digest
 from hone.environments.tasks import checked_params, episode, make
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from tests.support.environments.tasks import TASKS
 from tests.unit.environments.packages.shop import OneShelf, shop
 from tests.unit.environments.tau2.kiosk import KioskShelf

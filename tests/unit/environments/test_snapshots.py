@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import EpisodeFailed, EpisodeOver
 from hone.environments.tasks import episode
 from tests.support.environments.tasks import TASKS

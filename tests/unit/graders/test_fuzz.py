@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hone.graders import GRADERS
+from hone.graders.catalogue import GRADERS
 from hone.graders.contract import Result, Status
 from hone.graders.judgement import grades
 from hone.graders.questions import JudgeFailed, Rating, Reply

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hone.graders import GRADERS
+from hone.graders.catalogue import GRADERS
 from hone.graders.specs import checked, spec
 from hone.spec.problems import Invalid
 

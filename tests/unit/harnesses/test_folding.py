@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import first_prompt
 from hone.harnesses.folding import INSTRUCTIONS, Fields, Folding, FoldingParams, Story, parsed, render
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hone.harnesses import HARNESSES, own
+from hone.harnesses import own
+from hone.harnesses.catalogue import HARNESSES
 from hone.resolution import names
 from hone.spec.problems import Invalid
 from hone.spec.run import Slot

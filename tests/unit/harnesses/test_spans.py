@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.spans import Marks, spans
 
 SCHEMA = Marks(name="schema", start="<s>", end="</s>")

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from hone.environments.tools import ToolCall, tool_call
-from hone.harnesses import HARNESSES, tool_loop
+from hone.harnesses import tool_loop
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.contract import first_prompt
 from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.sort_digits import SortDigits
 from hone.resolution import resolve
 from hone.resolution.stages import stages

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hone.algorithms.presets import PRESETS, unmet
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.resolution import read, resolve, starting_specs
 from hone.resolution.brevity import brief
 from hone.spec.files import as_json, as_text, parse

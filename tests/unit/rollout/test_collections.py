@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.offers import MOST_BYTES, MOST_OF_CALL
 from hone.harnesses.seat import HarnessFailed, Kept, Seat
 from hone.trajectory import parts

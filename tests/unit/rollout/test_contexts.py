@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hone.graders.templates import filled
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.chat import Chat, ChatParams
 from hone.harnesses.contexts import PrivilegedContexts, with_text
 from hone.harnesses.seat import Seat

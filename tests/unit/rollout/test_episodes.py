@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from hone.environments import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.models import toy
 from hone.text.tokenizer import Tokenizer

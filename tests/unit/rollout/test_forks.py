@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hone.environments.contract import Message
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.seat import HarnessFailed, Heard, Over, Seat
 from tests.support.rollout.episodes import TOKENIZER, Local, every_played
 from tests.support.rollout.forks import Cut, Harness, Texts, ends

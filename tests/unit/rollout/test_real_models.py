@@ -11,7 +11,7 @@ from hone.environments.tasks import make
 from hone.graders.judgement import judged
 from hone.graders.sample import answering
 from hone.graders.specs import checked
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.harnesses.chat import Chat, ChatParams
 from hone.harnesses.seat import Seat
 from hone.text.reasoning import spoken

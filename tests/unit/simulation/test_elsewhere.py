@@ -10,7 +10,8 @@ import pytest
 
 from hone.api import simulation_pb2
 from hone.api.trajectory_pb2 import Task
-from hone.environments import ENVIRONMENTS, tasks
+from hone.environments import tasks
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import EpisodeFailed, EpisodeLost, EpisodeOver, Transition, WrongParams
 from hone.environments.sort_digits import SortDigits
 from hone.environments.tasks import episode, make

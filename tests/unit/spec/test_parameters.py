@@ -8,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from hone.algorithms.slots import SLOTS
-from hone.environments import ENVIRONMENTS
-from hone.graders import GRADERS
-from hone.harnesses import HARNESSES
+from hone.environments.catalogue import ENVIRONMENTS
+from hone.graders.catalogue import GRADERS
+from hone.harnesses.catalogue import HARNESSES
 from hone.spec import operations, run, settings  # noqa: F401, they define objects
 from hone.spec.parameters import Strict
 

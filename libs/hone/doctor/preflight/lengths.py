@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hone.client.preflight import Finding, LengthLimit, Lengths
 from hone.doctor.findings import error, ok, warning
-from hone.harnesses import HARNESSES
+from hone.harnesses.catalogue import HARNESSES
 from hone.spec.run import RunSpec
 
 

@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
-from hone.environments import ENVIRONMENTS, tasks
+from hone.environments import tasks
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import Episode, Task, Transition
 from hone.environments.noise.noisy import noisy
 from hone.environments.packages.environment import PackagedWorld

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hone.environments import ENVIRONMENTS, tasks
+from hone.environments import tasks
+from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.contract import EpisodeFailed, EpisodeLost, EpisodeOver, WrongParams
 from hone.environments.tasks import episode, make
 from hone.environments.tau2 import program
