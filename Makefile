@@ -12,8 +12,8 @@
 ## make vllm-test  the same, then test the vLLM engine
 ## make compose-test   start docker-compose.yml with stand-in images and train the toy run on it (minutes)
 ## make bench      measure every published figure on this machine (almost two hours) and render the tables
-## make bench-methods   run the experiments of the methods and write docs/experiments.md
-## make bench-through-services   train with each method on a stack (20 minutes); write docs/through-the-services.md
+## make bench-methods   run the experiments of the methods and write docs/measured/experiments.md
+## make bench-through-services   train with each method on a stack (20 minutes); write docs/measured/through-the-services.md
 ## make proto      generate the code in libs/hone/api after a change in proto/
 ## make structure  print the table of file and function lengths
 ## make clean      remove environments and caches

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.results import RESULTS, load
 from benchmarks.tables import TABLES
 
-PAGES = (Path("docs/benchmarks.md"), Path("docs/algorithms.md"))
+PAGES = (Path("docs/measured/benchmarks.md"), Path("docs/algorithms.md"))
 """Where tables stand."""
 
 _BLOCK = re.compile(

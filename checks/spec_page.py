@@ -1,37 +1,69 @@
-"""Writes docs/run-spec.md, every field of a run spec, from the models: `python -m checks.spec_page [--write]`.
+"""Writes docs/run-spec.md and docs/parameters from the models: `python -m checks.spec_page [--write]`.
 
-Without --write nothing changes, and the exit status is 1 where the page is not what the models say.
+run-spec.md has the objects of a run spec, each with an example of checks/spec_examples.yaml. A page of docs/parameters
+has the parameters of each member of one catalogue. Without --write nothing changes, and the exit status is 1 where a
+page is not what the models say.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import yaml
+
 from checks import rendered
-from hone.client import catalog, schema_fields
+from hone.client import schema_fields
+from hone.client.examples import example
+from hone.client.members import KINDS, Member
 from hone.client.schema_fields import Schema, references
-from hone.harnesses.catalogue import HARNESSES
 from hone.spec.run import RunSpec
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "run-spec.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+EXAMPLES = Path(__file__).with_name("spec_examples.yaml")
+COMMAND = "python -m checks.spec_page --write"
 HEAD = """# Every field of a run spec
 
 This page is written from the models by `python -m checks.spec_page --write`, and a check compares them.
 `hone validate FILE` checks a spec without a server. `hone train FILE --dry-run` prints it with every default filled in.
+`hone schema > run.schema.json` writes the JSON schema by which editors complete and check specs.
 
 The sections follow the spec: [the run](#the-run), then every object inside it by its path. The fields of `task.params`,
-`grader`, `harness.params` and a slot's `params` depend on the name beside them: see [environments](#environments),
-[graders](#graders), [harnesses](#harnesses) and [methods](#methods).
+`grader`, `harness.params` and a slot's `params` depend on the name beside them:
+[environments](parameters/environments.md), [graders](parameters/graders.md), [harnesses](parameters/harnesses.md),
+[methods](parameters/methods.md). `hone describe grader.math` prints the same of a single name.
 """
+CATALOGUES: Mapping[str, tuple[str, str]] = {
+    "environments.md": ("environment", "`task.environment` names an environment, and `task.params` has its "
+                        "parameters. Their tasks: [environments](../environments.md)."),
+    "graders.md": ("grader", "A grader is an object with its `type` and its parameters. How each decides: "
+                   "[graders](../graders.md)."),
+    "harnesses.md": ("harness", "A harness turns observations into prompts and completions into actions. `harness` has "
+                     "its name and its `params`."),
+    "methods.md": ("method", "Methods fill the slots of an [algorithm](../algorithms.md). `hone algorithms show NAME` "
+                   "prints a method's source and formula."),
+}
+"""Page of docs/parameters -> the kind of its members, and its first paragraph."""
 
 
-def page() -> str:
-    """Return the page as Markdown."""
+def pages() -> dict[Path, str]:
+    """Return the text of each page."""
+    catalogues = {DOCS / "parameters" / name: _catalogue(*about) for name, about in CATALOGUES.items()}
+    return {DOCS / "run-spec.md": _spec_page(), **catalogues}
+
+
+def examples() -> dict[str, str]:
+    """Return a part of a spec by the path of the object that it shows; the run's own path is empty."""
+    found: dict[str, str] = yaml.safe_load(EXAMPLES.read_text())
+    return found
+
+
+def _spec_page() -> str:
     schema = RunSpec.model_json_schema()
     models = schema["$defs"]
     paths = _paths(schema, models)
-    objects = [_section(f"## {path}", models[name], models, paths) for name, path in paths.items()]
-    return "\n".join([HEAD, _section("## The run", schema, models, paths), *objects, *_catalogues()])
+    shown = examples()
+    objects = [_section(f"## {path}", models[name], models, paths, shown[path]) for name, path in paths.items()]
+    return "\n".join([HEAD, _section("## The run", schema, models, paths, shown[""]), *objects])
 
 
 def _paths(root: Schema, models: Mapping[str, Schema]) -> dict[str, str]:
@@ -47,33 +79,35 @@ def _paths(root: Schema, models: Mapping[str, Schema]) -> dict[str, str]:
     return paths
 
 
-def _section(title: str, schema: Schema, models: Mapping[str, Schema], paths: Mapping[str, str]) -> str:
+def _catalogue(kind: str, about: str) -> str:
+    """Return the page of a catalogue."""
+    members = list(KINDS[kind]())
+    title = f"# Parameters: {'harnesses' if kind == 'harness' else f'{kind}s'}\n"
+    plain = [member for member in members if not member.params_schema.get("properties")]
+    written = f"{about} This page is written from the models by `{COMMAND}`.\n"
+    names = ", ".join(f"`{_title(member)}`" for member in plain)
+    without = [f"Without parameters: {names}.\n"] if plain else []
+    return "\n".join([title, written, *without, *(_member(member) for member in members if member not in plain)])
+
+
+def _member(member: Member) -> str:
+    summary = "" if member.slot else member.summary
+    schema = {**member.params_schema, "description": summary}
+    return _section(f"## {_title(member)}", schema, schema.get("$defs", {}), {}, example(member))
+
+
+def _title(member: Member) -> str:
+    return f"{member.slot}: {member.name}" if member.slot else member.name
+
+
+def _section(
+    title: str, schema: Schema, models: Mapping[str, Schema], paths: Mapping[str, str], shown: str,
+) -> str:
     summary = schema.get("description", "")
     rows = [_row(name, field, name in schema.get("required", ()), models, paths)
             for name, field in schema.get("properties", {}).items()]
-    return "\n".join([f"{title}\n", *([f"{summary}\n"] if summary else []), *_table(rows)])
-
-
-def _catalogues() -> Iterator[str]:
-    yield "## Environments\n"
-    for environment in catalog.environments():
-        yield _named(environment.name, environment.summary, environment.params_schema)
-    yield "## Graders\n"
-    for grader in catalog.graders():
-        yield _named(grader.name, grader.summary, grader.params_schema)
-    yield "## Harnesses\n"
-    for name in HARNESSES:
-        harness = HARNESSES.facts(name)
-        yield _named(name, harness.summary, harness.params_schema)
-    yield "## Methods\n"
-    yield "`hone algorithms show NAME` prints a method's source and formula. Methods without parameters are left out.\n"
-    for method in catalog.methods():
-        if method.params_schema.get("properties"):
-            yield _named(f"{method.slot}: {method.name}", "", method.params_schema)
-
-
-def _named(name: str, summary: str, schema: Schema) -> str:
-    return _section(f"### {name}", {**schema, "description": summary}, schema.get("$defs", {}), {})
+    return "\n".join([f"{title}\n", *([f"{summary}\n"] if summary else []), *_table(rows),
+                      f"```yaml\n{shown.rstrip()}\n```\n"])
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterable[str]:
@@ -94,5 +128,9 @@ def _row(
             meaning.replace("|", "\\|"))
 
 
+def main() -> int:
+    return max([rendered.main(page, text, COMMAND) for page, text in pages().items()])
+
+
 if __name__ == "__main__":
-    sys.exit(rendered.main(PAGE, page(), "python -m checks.spec_page --write"))
+    sys.exit(main())

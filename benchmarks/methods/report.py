@@ -1,4 +1,4 @@
-"""`python -m benchmarks.methods.report`: docs/experiments.md out of the stored results, one section an experiment."""
+"""`python -m benchmarks.methods.report`: docs/measured/experiments.md from the stored results."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from benchmarks.methods import EXPERIMENTS
 from benchmarks.methods.measured import world
 from benchmarks.results import RESULTS, load
 
-TARGET = Path("docs/experiments.md")
+TARGET = Path("docs/measured/experiments.md")
 _HEAD = """# Behavioural experiments
 
 Made by `make bench-methods`; not edited by hand. Level `toy`: each method's own functions in a world of a few numbers,
@@ -36,7 +36,7 @@ def _section(name: str, result: dict[str, Any]) -> str:
         f"\n## {name}\n", f"{result['question']} ({result['spec']})\n", f"{world(EXPERIMENTS[name])}\n",
         _table(result["means"]), "",
         *(f"- {'held' if one['holds'] else '**missed**'}: {one['text']}" for one in result["expectations"]),
-        f"\n![{name}](../benchmarks/results/methods/{name}.svg)\n",
+        f"\n![{name}](../../benchmarks/results/methods/{name}.svg)\n",
         f"{result['seeds']} seeds, {result['wall_s']} s, {result['date']}, {machine['cores']} cores of "
         f"{machine['cpu']}: `python -m benchmarks.methods {name}`."])
 

@@ -3,7 +3,7 @@
     python -m benchmarks.through_services [NAME ...] [--seeds 0 1 2] [--abreast 2] [--out FILE]    no name: all of them
 
 Arms of a comparison have equal starts, tasks, rollouts and seeds. What FILE holds of other names stays. Then
-`python -m benchmarks.through_services.report` draws the curves and writes docs/through-the-services.md.
+`python -m benchmarks.through_services.report` draws the curves and writes docs/measured/through-the-services.md.
 """
 
 import argparse

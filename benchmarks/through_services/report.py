@@ -1,4 +1,4 @@
-"""`python -m benchmarks.through_services.report`: docs/through-the-services.md and its curves, from what is stored."""
+"""`python -m benchmarks.through_services.report`: curves and docs/measured/through-the-services.md."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from benchmarks.through_services.plot import draw
 from benchmarks.through_services.results import RESULT, curves
 from benchmarks.through_services.starts import STARTS
 
-TARGET = Path("docs/through-the-services.md")
+TARGET = Path("docs/measured/through-the-services.md")
 _HEAD = """# Through the services
 
 Made by `make bench-through-services`; not edited by hand. Each method is a managed run on an embedded stack, every
@@ -89,7 +89,7 @@ def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: 
     machine, seeds = kept["machine"], [run["seed"] for run in kept["arms"][comparison.baseline]["raw"]]
     return "\n".join([
         f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
-        f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found, comparison), "",
+        f"![{name}](../../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found, comparison), "",
         *(_direction(found, direction) for direction in comparison.expects),
         *(_inside(kept, direction) for direction in comparison.inside),
         *(_near(found, near) for near in comparison.near), *_components(kept),

@@ -1,4 +1,4 @@
-"""docs/rollout-budgets.md and its plot, from what `rollouts_to_target` stored."""
+"""docs/measured/rollout-budgets.md and its plot, from what `rollouts_to_target` stored."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from benchmarks.through_services.report import table
 matplotlib.use("svg")
 from matplotlib import pyplot  # after the backend is chosen
 
-PAGE, PLOT = Path("docs/rollout-budgets.md"), Path("docs/images/rollouts-to-target.svg")
+PAGE, PLOT = Path("docs/measured/rollout-budgets.md"), Path("docs/images/rollouts-to-target.svg")
 Row = dict[str, Any]
 _HEAD = """# Rollouts to a target
 
 Made by `python -m benchmarks.through_services.rollouts_to_target`; not edited by hand. How many rollouts does each
-[allocation](algorithms.md#rollouts-by-failure-rate) need until a policy is about as good as uniform GRPO gets?
+[allocation](../algorithms.md#rollouts-by-failure-rate) need until a policy is about as good as uniform GRPO gets?
 
 Tasks are of mixed difficulty: words to spell backward (`spell_backward` of reasoning_gym), right or wrong, in {levels}
 levels by their number of letters, with {trained} words of each to train on and {held_out} others held out. The start
@@ -51,7 +51,7 @@ step.
 What was found and mended on the way: at first predictions had an AUC of 0.56 and were too high (0.73 where 0.60
 succeed, `v0_5`), because these prompts are equal up to a word, and because half of four samples counted as a success.
 Ratios were then 1.02 ± 0.28 for `v0`, 1.13 ± 0.12 for `coba_rl` and 1.25 ± 0.25 for `v0_5`. Now the AUC is 0.7
-([value](value.md)), and the arms that read predictions were measured anew.
+([value](../value.md)), and the arms that read predictions were measured anew.
 
 What limits `v0` and `coba_rl`: most of the time fewer than half of the last 200 prompts accept their prediction, so
 that it is not used. Without that test, which was tried on the same seeds, `v0` used 95 % and was worse: ratio 1.38 ±
@@ -78,7 +78,7 @@ def page(kept: Mapping[str, Any]) -> str:
         baseline=next(iter(arms)), budget=batch["prompts"] * batch["samples"], pilot=pilot["seed"],
         target=kept["target"])
     return "\n".join([
-        head, f"![accuracy by rollouts](images/{PLOT.name})\n", _reached(arms, kept["target"]), _REMARK,
+        head, f"![accuracy by rollouts](../images/{PLOT.name})\n", _reached(arms, kept["target"]), _REMARK,
         "\n## By level\n",
         _accuracy(arms, start), "\n## Where the rollouts went\n", _went(arms), "\n## What was predicted\n",
         _predicted(arms), _measured(kept), ""])

@@ -1,4 +1,4 @@
-"""Three sources of tasks learned together and one after the other, through the services: docs/transfer.md.
+"""Three sources of tasks learned together and one after the other, through the services: docs/measured/transfer.md.
 
     python -m benchmarks.through_services.transfer [NAME ...] [--seeds 0 1 2]      train, and store the matrices
     python -m benchmarks.through_services.transfer --page                          write the page from what is stored
@@ -25,11 +25,11 @@ from hone.client import Client
 from hone.client.matrix import Matrix
 from hone.models import toy
 
-RESULT, PAGE, ABREAST = RESULTS / "transfer.json", Path("docs/transfer.md"), 2
+RESULT, PAGE, ABREAST = RESULTS / "transfer.json", Path("docs/measured/transfer.md"), 2
 _HEAD = """# Together and one after the other
 
 Made by `python -m benchmarks.through_services.transfer`; not edited by hand. Three sources of tasks are trained by GRPO
-through the services, on [mixtures](mixtures.md). *joint* draws each group's task from one of the three; the others
+through the services, on [mixtures](../mixtures.md). *joint* draws each group's task from one of the three; the others
 train one source after the other, a third of the steps each. All arms have the same base, steps and rollouts. Scores are
 means over held-out tasks, each of four sampled answers at temperature 1.
 

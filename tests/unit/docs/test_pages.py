@@ -8,9 +8,10 @@ import yaml
 
 from checks import settings_page, spec_page
 from hone.resolution import resolve
+from hone.spec.run import RunSpec
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("docs", "docs/changes", "examples", "k8s")
+FOLDERS = ("docs", "docs/changes", "docs/measured", "docs/parameters", "examples", "k8s")
 PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted((ROOT / folder).glob("*.md")))]
 LINK = re.compile(r"(?:\]\(|src=\")([^)\s\"]+)")
 
@@ -43,8 +44,29 @@ def test_the_readme_has_at_most_six_kilobytes() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= 6 * 1024
 
 
-def test_the_page_of_spec_fields_is_fresh() -> None:
-    assert spec_page.PAGE.read_text() == spec_page.page(), "run python -m checks.spec_page --write"
+def test_the_pages_of_spec_fields_are_fresh() -> None:
+    for page, text in spec_page.pages().items():
+        assert page.read_text() == text, "run python -m checks.spec_page --write"
+
+
+@pytest.mark.parametrize("path", spec_page.examples())
+def test_the_example_of_an_object_is_a_part_of_a_spec(path: str) -> None:
+    given = yaml.safe_load(spec_page.examples()[path])
+    minimal = {"name": "x", "model": {"base": "toy"}, "task": {"environment": "sort_digits"}, "steps": 1}
+    spec = RunSpec.model_validate({**minimal, **given, "model": {"base": "toy", **given.get("model", {})}})
+    assert all(part in spec.model_fields_set for part in given)
+
+
+def test_the_page_of_measurements_counts_the_directions_of_its_pages() -> None:
+    folder = ROOT / "docs" / "measured"
+    readme, experiments, services = (
+        (folder / f"{name}.md").read_text() for name in ("README", "experiments", "through-the-services"))
+    held, missed = (len(re.findall(rf"^- {word}: ", experiments, re.MULTILINE)) for word in ("held", r"\*\*missed\*\*"))
+    rows = re.findall(r"^\| \[\w+\]\(#\w+\) \|.*\| ([^|]+) \|$", services, re.MULTILINE)
+    same, held_too = rows.count("no difference beyond that of seeds"), rows.count("held")
+    assert f"{held + held_too} of {held + missed + len(rows)} held" in readme
+    assert f"| {held + missed} | {held} | – | {missed} |" in readme
+    assert f"| {len(rows)} | {held_too} | {same} | {len(rows) - held_too - same} |" in readme
 
 
 def test_the_page_of_settings_is_fresh() -> None:
