@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"(?:^|\s)#\s?(.*)$")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"``.+?``|`[^`]*`")
 _TARGET = re.compile(r"\]\([^)]*\)")  # of a link
-_WRITTEN = re.compile(r"^<!-- .* is written by .*?^<!-- End ", re.DOTALL | re.MULTILINE)
+_WRITTEN = re.compile(r"^<!-- .* is written by .*?^<!-- End .*?-->", re.DOTALL | re.MULTILINE)
 """A part of a page that a program writes, from docstrings that count themselves."""
 
 Counts = Mapping[str, tuple[int, int]]
