@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from hone.client.account_resources import Account, AuditEntry, CreatedKey, Key, Prices, Quotas, Tenant
+from hone.client.nouns import Listing
 from hone.client.requests import Requests
 from hone.client.resources import Page, Run
 from hone.client.transport import rest_path
@@ -18,9 +19,8 @@ class Administration(Requests):
         """Return who this client's key is: its tenant and its scopes."""
         return self._get(Account, "/v1/account")
 
-    def keys(self, limit: int = 50, after: str | None = None) -> Page[Key]:
-        """List the tenant's keys, newest first, revoked ones included."""
-        return self._get(Page[Key], "/v1/keys", limit=limit, after=after)
+    keys = Listing(Page[Key], "keys")
+    """List the tenant's keys, newest first, revoked ones included."""
 
     def create_key(
         self, name: str, scopes: Sequence[Scope] = ("read", "run"), expires_at: datetime | None = None,
@@ -61,9 +61,8 @@ class Administration(Requests):
         """Set what a run may cost; None: no bound. A run that its budget paused goes on when there is more."""
         return self._send(Run, "PUT", rest_path("runs", run_id, "budget"), json={"budget": budget})
 
-    def tenants(self, limit: int = 50, after: str | None = None) -> Page[Tenant]:
-        """List all tenants, newest first. This and the methods below need an admin key of the operator."""
-        return self._get(Page[Tenant], "/v1/tenants", limit=limit, after=after)
+    tenants = Listing(Page[Tenant], "tenants")
+    """List all tenants, newest first. This and the methods below need an admin key of the operator."""
 
     def tenant(self, tenant: str) -> Tenant:
         """Return a tenant by id or name."""

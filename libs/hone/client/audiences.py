@@ -10,6 +10,7 @@ from hone.client.audience_resources import (
     MeasuredMerchant,
     MinedPolicies,
 )
+from hone.client.nouns import Listing
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -35,9 +36,8 @@ class Audiences(Requests):
         """Return a fit."""
         return self._get(AudienceFit, rest_path("audiences", "fits", fit_id))
 
-    def audience_fits(self, limit: int = 50, after: str | None = None) -> Page[AudienceFit]:
-        """List fits, the newest first."""
-        return self._get(Page[AudienceFit], "/v1/audiences/fits", limit=limit, after=after)
+    audience_fits = Listing(Page[AudienceFit], "audiences", "fits")
+    """List fits, the newest first."""
 
     def audience_policies(self, fit_id: str) -> MinedPolicies:
         """Return the decision policies that a fit found."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hone.client.benchmark_resources import Benchmark, Examination, Leaderboard
+from hone.client.nouns import Catalog
 from hone.client.requests import Requests
 from hone.client.resources import Page, Run
 from hone.client.transport import rest_path
@@ -12,9 +13,8 @@ from hone.client.transport import rest_path
 class Benchmarks(Requests):
     """Methods about frozen tasks that checkpoints are compared by."""
 
-    def benchmarks(self) -> list[Benchmark]:
-        """Return every benchmark."""
-        return self._get(Page[Benchmark], "/v1/benchmarks").data
+    benchmarks = Catalog(Page[Benchmark], "benchmarks")
+    """Return every benchmark."""
 
     def examine(
         self, benchmark: str, model: str, samples: int = 1, max_tokens: int = 256, name: str | None = None,

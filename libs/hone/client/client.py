@@ -26,6 +26,7 @@ from hone.client.findings import Findings
 from hone.client.grade_resources import Regrades
 from hone.client.judges import Judges
 from hone.client.knowledge import KnowledgeStore
+from hone.client.nouns import Catalog, Deleting, Listing, Reading
 from hone.client.packages import Packages
 from hone.client.plays import Plays
 from hone.client.preflight import PreflightReport
@@ -114,9 +115,8 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         """List registered models, newest first."""
         return self._get(Page[Model], "/v1/models", limit=limit, after=after, registered="true")
 
-    def model(self, name: str) -> Model:
-        """Return what a name of docs/asking.md stands for: a registered model, or a version of a run."""
-        return self._get(Model, rest_path("models", name))
+    model = Reading(Model, "models")
+    """Return what a name of docs/asking.md stands for: a registered model, or a version of a run."""
 
     def upload_dataset(
         self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
@@ -143,13 +143,11 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         """End an upload and delete what was sent. Raises Conflict if it has become a model or dataset."""
         return self._send(Upload, "DELETE", rest_path("uploads", upload_id))
 
-    def datasets(self, limit: int = 50, after: str | None = None) -> Page[Dataset]:
-        """List datasets, newest first."""
-        return self._get(Page[Dataset], "/v1/datasets", limit=limit, after=after)
+    datasets = Listing(Page[Dataset], "datasets")
+    """List datasets, newest first."""
 
-    def dataset(self, name: str) -> Dataset:
-        """Return a dataset by name or id."""
-        return self._get(Dataset, rest_path("datasets", name))
+    dataset = Reading(Dataset, "datasets")
+    """Return a dataset by name or id."""
 
     def create_run(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Run:
         """Create a run. Raises Refused with every problem of the spec."""
@@ -331,17 +329,14 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         """Delete an export and its files."""
         return self._send(Deletion, "DELETE", rest_path("exports", export_id))
 
-    def delete_model(self, name: str) -> Deletion:
-        """Delete a registered model by name or id. Raises Conflict if an open run uses it."""
-        return self._send(Deletion, "DELETE", rest_path("models", name))
+    delete_model = Deleting(Deletion, "models")
+    """Delete a registered model by name or id. Raises Conflict if an open run uses it."""
 
-    def delete_dataset(self, name: str) -> Deletion:
-        """Delete a dataset by name or id. Raises Conflict if an open run uses it."""
-        return self._send(Deletion, "DELETE", rest_path("datasets", name))
+    delete_dataset = Deleting(Deletion, "datasets")
+    """Delete a dataset by name or id. Raises Conflict if an open run uses it."""
 
-    def deletions(self, limit: int = 50, after: str | None = None) -> Page[Deletion]:
-        """List deletions, newest first."""
-        return self._get(Page[Deletion], "/v1/deletions", limit=limit, after=after)
+    deletions = Listing(Page[Deletion], "deletions")
+    """List deletions, newest first."""
 
     def deletion(self, subject_id: str) -> Deletion:
         """Return the deletion of what had this id or name."""
@@ -359,25 +354,21 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         """Return what is stored of this tenant: the sum, and the largest items."""
         return self._get(Storage, "/v1/storage", limit=limit)
 
-    def retention(self) -> list[Retained]:
-        """Return what is stored of each kind, how long it is kept, and what goes next."""
-        return self._get(Page[Retained], "/v1/retention").data
+    retention = Catalog(Page[Retained], "retention")
+    """Return what is stored of each kind, how long it is kept, and what goes next."""
 
     def health(self) -> Health:
         """Return the health of every service, as the gateway sees it."""
         return self._get(Health, "/v1/health")
 
-    def environments(self) -> list[Environment]:
-        """List environments with the JSON Schema of their parameters."""
-        return self._get(Page[Environment], "/v1/environments").data
+    environments = Catalog(Page[Environment], "environments")
+    """List environments with the JSON Schema of their parameters."""
 
-    def engines(self) -> list[Engine]:
-        """List inference engines with the models of this tenant that they hold."""
-        return self._get(Page[Engine], "/v1/engines").data
+    engines = Catalog(Page[Engine], "engines")
+    """List inference engines with the models of this tenant that they hold."""
 
-    def algorithms(self) -> list[Algorithm]:
-        """List the presets with the method in each slot."""
-        return self._get(Page[Algorithm], "/v1/algorithms").data
+    algorithms = Catalog(Page[Algorithm], "algorithms")
+    """List the presets with the method in each slot."""
 
     def starting_spec(self, preset: str, base: str = "", dataset: str = "", environment: str = "") -> StartingSpec:
         """Return a complete spec of a preset to begin with. Raises Refused for a preset that no run can have yet."""

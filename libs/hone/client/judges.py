@@ -5,6 +5,7 @@ from typing import Any
 
 from hone.client.check_resources import GraderCheck
 from hone.client.judge_resources import GraderTrial, Judge, JudgeSpending, Secret, StoredGrader, Verified
+from hone.client.nouns import Catalog, Deleting, Listing, Reading
 from hone.client.requests import Requests
 from hone.client.resources import Grader, GraderActivity, Page
 from hone.client.transport import rest_path
@@ -16,42 +17,36 @@ _TRIAL_S = 160.0
 class Judges(Requests):
     """Methods of judges: endpoints that graders ask."""
 
-    def judges(self, limit: int = 50, after: str | None = None) -> Page[Judge]:
-        """List judges by name."""
-        return self._get(Page[Judge], "/v1/judges", limit=limit, after=after)
+    judges = Listing(Page[Judge], "judges")
+    """List judges by name."""
 
-    def judge(self, name: str) -> Judge:
-        """Return a judge."""
-        return self._get(Judge, rest_path("judges", name))
+    judge = Reading(Judge, "judges")
+    """Return a judge."""
 
     def put_judge(self, name: str, url: str, model: str = "", secret: str | None = None, **terms: Any) -> Judge:
         """Set a judge; `terms` are its protocol, limits and prices. Raises Refused, with the field."""
         wanted = {"url": url, "model": model, "secret": secret, "terms": terms}
         return self._send(Judge, "PUT", rest_path("judges", name), json=wanted)
 
-    def delete_judge(self, name: str) -> Judge:
-        """Delete a judge. Returns what it was."""
-        return self._send(Judge, "DELETE", rest_path("judges", name))
+    delete_judge = Deleting(Judge, "judges")
+    """Delete a judge. Returns what it was."""
 
     def judge_spending(self, run_id: str) -> Page[JudgeSpending]:
         """Return what each judge of a run was paid so far."""
         return self._get(Page[JudgeSpending], rest_path("runs", run_id, "judges"))
 
-    def secrets(self, limit: int = 50, after: str | None = None) -> Page[Secret]:
-        """List secrets by name, without their values."""
-        return self._get(Page[Secret], "/v1/secrets", limit=limit, after=after)
+    secrets = Listing(Page[Secret], "secrets")
+    """List secrets by name, without their values."""
 
     def put_secret(self, name: str, value: str) -> Secret:
         """Set a secret."""
         return self._send(Secret, "PUT", rest_path("secrets", name), json={"value": value})
 
-    def delete_secret(self, name: str) -> Secret:
-        """Delete a secret."""
-        return self._send(Secret, "DELETE", rest_path("secrets", name))
+    delete_secret = Deleting(Secret, "secrets")
+    """Delete a secret."""
 
-    def stored_graders(self, limit: int = 50, after: str | None = None) -> Page[StoredGrader]:
-        """List the graders that were added, each name with what it means now."""
-        return self._get(Page[StoredGrader], "/v1/graders/stored", limit=limit, after=after)
+    stored_graders = Listing(Page[StoredGrader], "graders", "stored")
+    """List the graders that were added, each name with what it means now."""
 
     def stored_grader(self, name: str, hash: str | None = None) -> StoredGrader:
         """Return the grader that a name means, or meant: the one with a hash."""
@@ -61,9 +56,8 @@ class Judges(Requests):
         """Add a grader under a name, or change what the name means. Raises Refused, with the field."""
         return self._send(StoredGrader, "PUT", rest_path("graders", "stored", name), json={"grader": dict(grader)})
 
-    def delete_grader(self, name: str) -> StoredGrader:
-        """Delete a name with all that it meant. Runs keep their graders. Returns what it was."""
-        return self._send(StoredGrader, "DELETE", rest_path("graders", "stored", name))
+    delete_grader = Deleting(StoredGrader, "graders", "stored")
+    """Delete a name with all that it meant. Runs keep their graders. Returns what it was."""
 
     def verify(self, name: str, submission: Mapping[str, Any]) -> Verified:
         """Return the reward that a grader under a name gives an answer, in NeMo Gym's form.
@@ -99,10 +93,8 @@ class Judges(Requests):
         return self._send(GraderTrial, "POST", "/v1/fine_tuning/alpha/graders/run", timeout=_TRIAL_S, json={
             "grader": dict(grader), "model_sample": output, "item": dict(item or {})})
 
-    def graders(self) -> list[Grader]:
-        """List the kinds of graders with the JSON Schema of their parameters."""
-        return self._get(Page[Grader], "/v1/graders").data
+    graders = Catalog(Page[Grader], "graders")
+    """List the kinds of graders with the JSON Schema of their parameters."""
 
-    def grader_activity(self) -> list[GraderActivity]:
-        """Sum the newest grades by grader, component and status."""
-        return self._get(Page[GraderActivity], "/v1/graders/activity").data
+    grader_activity = Catalog(Page[GraderActivity], "graders", "activity")
+    """Sum the newest grades by grader, component and status."""

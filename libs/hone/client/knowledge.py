@@ -1,6 +1,7 @@
 """The part of the SDK's client that keeps knowledge of environments under names."""
 
 from hone.client.knowledge_resources import Knowledge, KnownText
+from hone.client.nouns import Deleting, Listing
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -13,9 +14,8 @@ class KnowledgeStore(Requests):
         """Store what a run has learned of its environment as the name's next version. Raises Refused."""
         return self._send(Knowledge, "PUT", rest_path("knowledge", name), json={"run_id": run_id})
 
-    def stored_knowledge(self, limit: int = 50, after: str | None = None) -> Page[Knowledge]:
-        """List names with the newest version of each."""
-        return self._get(Page[Knowledge], "/v1/knowledge", limit=limit, after=after)
+    stored_knowledge = Listing(Page[Knowledge], "knowledge")
+    """List names with the newest version of each."""
 
     def knowledge(self, name: str, version: int | None = None) -> Knowledge:
         """Return what a name means, or meant: one of its versions."""
@@ -28,6 +28,5 @@ class KnowledgeStore(Requests):
         return self._get(Page[KnownText], rest_path("knowledge", name, "items"), version=version, limit=limit,
                          after=after)
 
-    def delete_knowledge(self, name: str) -> Knowledge:
-        """Delete a name with all its versions. Runs that began with it keep theirs. Returns what it was."""
-        return self._send(Knowledge, "DELETE", rest_path("knowledge", name))
+    delete_knowledge = Deleting(Knowledge, "knowledge")
+    """Delete a name with all its versions. Runs that began with it keep theirs. Returns what it was."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hone.client.nouns import Deleting, Listing
 from hone.client.package_resources import EnvironmentPackage, PackageJob
 from hone.client.requests import Requests
 from hone.client.resources import Page
@@ -100,13 +101,11 @@ class Packages(Requests):
         """Return a job."""
         return self._get(PackageJob, rest_path("package-jobs", job_id))
 
-    def package_jobs(self, limit: int = 50, after: str | None = None) -> Page[PackageJob]:
-        """List jobs, the newest first."""
-        return self._get(Page[PackageJob], "/v1/package-jobs", limit=limit, after=after)
+    package_jobs = Listing(Page[PackageJob], "package-jobs")
+    """List jobs, the newest first."""
 
-    def packages(self, limit: int = 50, after: str | None = None) -> Page[EnvironmentPackage]:
-        """List names with the package that each means now."""
-        return self._get(Page[EnvironmentPackage], "/v1/packages", limit=limit, after=after)
+    packages = Listing(Page[EnvironmentPackage], "packages")
+    """List names with the package that each means now."""
 
     def package(self, name: str, version: int | None = None) -> EnvironmentPackage:
         """Return what a name means, or meant: one of its versions."""
@@ -117,9 +116,8 @@ class Packages(Requests):
         params = {} if version is None else {"version": version}
         return self._transport.request("GET", rest_path("packages", name, "archive"), params=params).content
 
-    def delete_package(self, name: str) -> EnvironmentPackage:
-        """Delete a name with all its versions. Refused while an open run plays one of them. Returns what it was."""
-        return self._send(EnvironmentPackage, "DELETE", rest_path("packages", name))
+    delete_package = Deleting(EnvironmentPackage, "packages")
+    """Delete a name with all its versions. Refused while an open run plays one of them. Returns what it was."""
 
 
 def _archive(path: Path, code: Path | None) -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hone.client.nouns import Deleting, Listing, Reading
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.routing_resources import Decision, Feedback, Route, RouteEvaluation
@@ -12,13 +13,11 @@ from hone.client.transport import rest_path
 class Routing(Requests):
     """Methods of routes: names, hone/NAME, under which one of several models answers."""
 
-    def routes(self, limit: int = 50, after: str | None = None) -> Page[Route]:
-        """List routes by name."""
-        return self._get(Page[Route], "/v1/routes", limit=limit, after=after)
+    routes = Listing(Page[Route], "routes")
+    """List routes by name."""
 
-    def route(self, name: str) -> Route:
-        """Return a route."""
-        return self._get(Route, rest_path("routes", name))
+    route = Reading(Route, "routes")
+    """Return a route."""
 
     def put_route(self, name: str, candidates: Sequence[str | Mapping[str, Any]], **options: float) -> Route:
         """Make or change a route; `options` are weight, target or max_cost, and exploration.
@@ -28,9 +27,8 @@ class Routing(Requests):
         listed = [{"model": one} if isinstance(one, str) else dict(one) for one in candidates]
         return self._send(Route, "PUT", rest_path("routes", name), json={"candidates": listed, **options})
 
-    def delete_route(self, name: str) -> Route:
-        """Delete a route with its decisions and what was said of them. Returns what it was."""
-        return self._send(Route, "DELETE", rest_path("routes", name))
+    delete_route = Deleting(Route, "routes")
+    """Delete a route with its decisions and what was said of them. Returns what it was."""
 
     def decisions(self, name: str, limit: int = 50, after: str | None = None) -> Page[Decision]:
         """List a route's decisions, newest first."""
