@@ -13,3 +13,4 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/python" -m checks.generated
 "$bin/python" -m checks.changes
 "$bin/python" -m checks.routes_page
+"$bin/python" -m checks.migrations

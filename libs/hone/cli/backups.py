@@ -17,11 +17,11 @@ from hone.stack.lock import StackRunning
 from hone.stack.postgres import DataOfAnother, PostgresMissing
 from hone.stack.processes import KINDS
 from hone.stack.record import StackMissing, load
-from hone.store.schema import SchemaMismatch
+from hone.store.schema import MigrationFailed, SchemaMismatch
 
 _MISTAKES = (
     ValueError, Moving, DumpFailed, StackMissing, StackNotReady, StackRunning, DataOfAnother, PostgresMissing,
-    SchemaMismatch,
+    SchemaMismatch, MigrationFailed,
 )
 _TIMEOUT_S = 120.0
 

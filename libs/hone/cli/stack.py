@@ -22,7 +22,7 @@ from hone.stack.provision import RoleRefused
 from hone.stack.record import Record, StackMissing, load, reachable
 from hone.stack.supervision import Status, Supervisor, SupervisorAway
 from hone.store.objects import StoreAway
-from hone.store.schema import SchemaMismatch
+from hone.store.schema import MigrationFailed, SchemaMismatch
 
 _DOWN_S = 20.0
 _AGAIN_S = 5.0
@@ -33,7 +33,7 @@ _PUBLISHED = {"gateway": ("HONE_LISTEN", "http://{}"), "console": ("HONE_CONSOLE
 """What a deployment publishes: the variable with its address, and how the address is shown."""
 _MISTAKES = (
     OperationalError, StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing,
-    SchemaMismatch, StoreAway, PermissionError, ValueError,
+    SchemaMismatch, MigrationFailed, StoreAway, PermissionError, ValueError,
 )
 
 State = Annotated[Path, typer.Option(
@@ -114,11 +114,12 @@ def prepare(
     first_key: Annotated[bool, typer.Option(
         "--first-key", help="Make an API key if there is none, and print it and the published addresses.")] = False,
 ) -> None:
-    """Prepare the servers of a deployment, which HONE_* variables name: schema, logins, bucket. Safe to repeat."""
+    """Prepare the servers of a deployment, which HONE_* variables name: tables, logins, bucket. Upgrades older
+    tables. Safe to repeat."""
     try:
         chosen = settings.load()
-        made = deployment.prepare(chosen, settings.resolved(os.environ).get(_OWNER, ""), timeout)
-        typer.echo(f"ready; the tables {'were made now' if made else 'existed already'}")
+        upgrade = deployment.prepare(chosen, settings.resolved(os.environ).get(_OWNER, ""), timeout)
+        typer.echo(f"ready; {upgrade}")
         if first_key:
             _introduce(deployment.first_key(chosen))
     except _MISTAKES as error:

@@ -44,7 +44,7 @@ def postgres(deployment: Deployment) -> Iterator[Finding]:
                     "hone up starts its own; if HONE_DATABASE_URL is set, look at host, port, user and password in it")
         return
     yield from _figures(place, figures, abs(asked - figures["now_s"]))
-    yield from _tables(tables)
+    yield _tables(tables)
 
 
 def _packaged() -> Finding:
@@ -72,12 +72,20 @@ def _figures(place: str, figures: dict[str, Any], skew_s: float) -> Iterator[Fin
         yield warning("clock of postgres", f"{skew_s:.0f} s from this machine's", "set both clocks (timedatectl)")
 
 
-def _tables(found: int | None) -> Iterator[Finding]:
-    if found is not None and found != schema.VERSION:
-        yield error("tables", f"version {found or 'unknown'}", f"give this release, whose tables have version "
-                    f"{schema.VERSION}, a new database (hone up --state DIR, or another HONE_DATABASE_URL)")
-    else:
-        yield ok("tables", "none yet; hone up makes them" if found is None else f"version {found}")
+def _tables(found: int | None) -> Finding:
+    if found is None:
+        return ok("tables", "none yet; hone up makes them")
+    if found == schema.VERSION:
+        return ok("tables", f"version {found}")
+    if found > schema.VERSION:
+        return error("tables", f"version {found}", f"this release knows versions up to {schema.VERSION}: install the "
+                     "release that upgraded them, or a newer one")
+    if found < schema.BASELINE:
+        return error("tables", f"version {found or 'unknown'}", f"this release upgrades versions from "
+                     f"{schema.BASELINE} on: name a new database (hone up --state DIR, or HONE_DATABASE_URL)")
+    pending = [f"{number:03} {schema.title(number)}" for number in range(found + 1, schema.VERSION + 1)]
+    return warning("tables", f"version {found}, {len(pending)} to come: {' '.join(pending)}",
+                   "back up, then hone prepare upgrades them, or hone up for a stack on one machine")
 
 
 def broker(deployment: Deployment) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The start of a process: its name, logs, traces, metrics, memory and temporary files."""
+"""The start of a process: its name, logs, tables, traces, metrics, memory and temporary files."""
 
 import os
 import socket
@@ -26,15 +26,24 @@ class Chosen(disks.Written, Protocol):
     def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
+    @property
+    def database_url(self) -> str: ...
+    @property
+    def gateway_database_url(self) -> str: ...
     def most_memory_mb(self, kind: str) -> int | None: ...
 
 
 def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
     """Set up logs, traces, metrics, memory and temporary files of a process, after its modules are loaded.
 
-    Return the limit of its memory, if there is one. Raises OSError if the address for metrics is taken.
+    Return the limit of its memory, if there is one. The process ends if its settings name a database whose tables have
+    another version than this release's. Raises OSError if the address for metrics is taken.
     """
     logs.configure()
+    if url := chosen.database_url or chosen.gateway_database_url:
+        from hone.process import tables  # processes without a database load no client of it
+
+        tables.expect_current(url)
     tracing.configure(chosen.telemetry.otlp_endpoint, service, chosen.process_name or service)
     scratch.begin(chosen.state)
     if chosen.telemetry.metrics_address:

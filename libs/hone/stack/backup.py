@@ -35,7 +35,7 @@ _MARKERS = "sweeps/"  # whose the store is: the database that may remove its orp
 
 
 class NoBackup(ValueError):
-    """A directory holds no complete backup, or one that this release or this database cannot take."""
+    """A directory holds no complete backup, or a backup that this release or this database cannot take."""
 
 
 class Moving(Exception):
@@ -43,12 +43,12 @@ class Moving(Exception):
 
 
 class DumpFailed(Exception):
-    """pg_dump or pg_restore ended with an error; the message holds its last line."""
+    """pg_dump or pg_restore ended with an error; the message holds the last line with an error."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What a backup is: when its dump was made, the version of the tables, and its objects."""
+    """Describes a backup: when its dump was made, the version of the tables, and its objects."""
 
     made_at: str
     schema: int
@@ -58,11 +58,18 @@ class Label:
 def save(owner_url: str, objects_url: str, folder: Path) -> Label:
     """Make a backup in `folder`. An older one there is renewed: objects that it has are not copied again.
 
-    Raises Moving, DumpFailed, StoreAway, psycopg.OperationalError.
+    Raises SchemaMismatch unless the tables have this release's version, Moving, DumpFailed, StoreAway,
+    psycopg.OperationalError.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _expect_current(owner_url)
     with deletions_held_off(owner_url):
         return _saved(owner_url, objects_url, folder)
+
+
+def _expect_current(owner_url: str) -> None:
+    with psycopg.connect(owner_url, row_factory=dict_row) as connection:
+        schema.expect_current(connection)
 
 
 @contextmanager
@@ -91,7 +98,8 @@ def _saved(owner_url: str, objects_url: str, folder: Path) -> Label:
 def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
     """Bring a backup back into a prepared database without work, and into its object store. No service may run.
 
-    Raises NoBackup, DumpFailed, StoreAway, psycopg.OperationalError.
+    Tables of an older release are upgraded then. Raises NoBackup, DumpFailed, MigrationFailed, StoreAway,
+    psycopg.OperationalError.
     """
     label = read(folder)
     with psycopg.connect(owner_url, row_factory=dict_row) as connection:
@@ -102,6 +110,7 @@ def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
     for key in copies.list(""):
         target.put(key, folder / _OBJECTS / key)
     _fill(owner_url, folder / _DUMP)
+    schema.ensure(owner_url)
     return label
 
 
@@ -111,8 +120,9 @@ def read(folder: Path) -> Label:
         label = Label(**json.loads((folder / _LABEL).read_text()))
     except (OSError, ValueError, TypeError):
         raise NoBackup(f"{folder} holds no complete backup ({_LABEL} is written last)") from None
-    if label.schema != schema.VERSION:
-        raise NoBackup(f"{folder} has tables of version {label.schema}, this release has {schema.VERSION}")
+    if not schema.BASELINE <= label.schema <= schema.VERSION:
+        raise NoBackup(f"{folder} has tables of version {label.schema}, this release takes versions "
+                       f"{schema.BASELINE} to {schema.VERSION}")
     return label
 
 
@@ -141,14 +151,15 @@ def _copied(named: Iterable[str], source: Objects, copies: Objects) -> bool:
 
 
 def _fill(owner_url: str, dump: Path) -> None:
-    """Replace the tables by those of a dump, all of them or none."""
-    script = _started("pg_restore", "", "--clean", "--if-exists", "--no-owner", "--file=-", str(dump))
+    """Replace the tables by those of a dump, as a whole. Newer tables, which the dump lacks, go too."""
+    script = _started("pg_restore", "", "--no-owner", "--file=-", str(dump))
     tables = _started("psql", owner_url, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
-                      "--output=/dev/null")
+                      f"--set=names={' '.join(schema.names())}", "--output=/dev/null")
     with script, tables:
         assert script.stdout
         assert tables.stdin
         with suppress(BrokenPipeError):  # psql says why it ended
+            tables.stdin.write(statement("backups.clear").encode() + b";\n")
             tables.stdin.writelines(line for line in islice(script.stdout, _HEAD_LINES) if line != _NEWER)
             shutil.copyfileobj(script.stdout, tables.stdin)
             tables.stdin.close()
@@ -177,4 +188,5 @@ def _expect_well(program: str, running: "subprocess.Popen[bytes]") -> None:
     assert running.stderr
     said = running.stderr.read().decode(errors="replace").strip().splitlines()
     if running.wait():
-        raise DumpFailed(f"{program}: {(said or ['it said nothing'])[-1]}")
+        errors = [line for line in said if "ERROR" in line or "error" in line]  # its context may come after it
+        raise DumpFailed(f"{program}: {(errors or said or ['it said nothing'])[-1]}")

@@ -64,8 +64,8 @@ class Stack:
         """Start every process. Processes that a killed stack left behind are ended first; its data stays.
 
         Returns when services are started; `wait_ready` waits for them. The database gets `timeout_s` seconds to answer,
-        recovery after a kill included. Raises StackRunning, StackNotReady, StoreRefused, SchemaMismatch, and ValueError
-        for a wrong setting.
+        recovery after a kill included. Raises StackRunning, StackNotReady, StoreRefused, SchemaMismatch,
+        MigrationFailed, and ValueError for a wrong setting.
         """
         self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._lock.acquire()

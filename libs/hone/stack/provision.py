@@ -57,7 +57,8 @@ def external(record: Record, worker: str, gateway: str) -> Urls:
 def prepare(record: Record, urls: Urls) -> None:
     """Create the database, its tables and this stack's logins if they do not exist.
 
-    Raises psycopg.OperationalError while the server is away, RoleRefused, SchemaMismatch.
+    Older tables are upgraded. Raises psycopg.OperationalError while the server is away, RoleRefused, SchemaMismatch,
+    MigrationFailed.
     """
     if urls.server:
         _make_database(urls.server)

@@ -8,9 +8,8 @@ import psycopg
 from psycopg.rows import dict_row
 
 from hone.spec.settings import Settings
-from hone.store import objects
+from hone.store import objects, schema
 from hone.store.objects import StoreAway
-from hone.store.sql import statement
 
 _TIMEOUT_S, _PAUSE_S = 5, 2.0
 _PORTS = {"amqp": 5672, "amqps": 5671}
@@ -47,8 +46,10 @@ def _tables(url: str) -> str | None:
     if not url:
         return None
     with psycopg.connect(url, connect_timeout=_TIMEOUT_S, row_factory=dict_row) as connection:
-        found = connection.execute(statement("schema.has_tables")).fetchone() or {}
-    return None if found["version"] else "the database has no tables yet"
+        found = schema.version(connection)
+    if found is None:
+        return "the database has no tables yet"
+    return None if found >= schema.VERSION else f"the tables have version {found}, not yet {schema.VERSION}"
 
 
 def _reach_others(settings: Settings) -> None:

@@ -14,14 +14,16 @@
 --   the object store    orphans, orphan_sweeps, stored_sizes
 --
 -- Two roles use the tables: hone_gateway sees one tenant per transaction, hone_worker sees all. Who may do what is at
--- the end. A change of this file needs a new hone.store.schema.VERSION.
+-- the end.
+--
+-- This file makes version 27 and does not change any more: a change of the tables is a new file in migrations/.
 
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'hone_gateway') THEN CREATE ROLE hone_gateway NOLOGIN; END IF;
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'hone_worker') THEN CREATE ROLE hone_worker NOLOGIN; END IF;
 END $$;
 
--- One row: the version of this file with which the database was made.
+-- One row: the version of the tables.
 CREATE TABLE schema_version (
     version     integer PRIMARY KEY
 );

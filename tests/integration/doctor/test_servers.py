@@ -51,14 +51,18 @@ def test_servers_that_do_not_answer_are_named_without_their_password(check: str,
 
 
 def test_a_wrong_secret_and_a_database_of_another_release(s3: Server, postgres: TestDatabase) -> None:
-    (found,) = look("objects", HONE_OBJECTS_URL=s3.url("doctor", secret="wrong"))
+    (found,), tables = look("objects", HONE_OBJECTS_URL=s3.url("doctor", secret="wrong")), dict[int, Finding]()
     assert (found.level, "refused this key and secret" in found.found) == ("error", True)
     with psycopg.connect(postgres.owner_url) as connection:
-        connection.execute("UPDATE schema_version SET version = 999")
-        connection.commit()
-        found = look("postgres", HONE_DATABASE_URL=postgres.owner_url)[1]
+        for version in (999, schema.BASELINE, 26):
+            connection.execute("UPDATE schema_version SET version = %s", (version,))
+            connection.commit()
+            tables[version] = look("postgres", HONE_DATABASE_URL=postgres.owner_url)[1]
         connection.execute("UPDATE schema_version SET version = %s", (schema.VERSION,))
-    assert (found.check, found.level, found.found) == ("tables", "error", "version 999")
+    assert {version: one.level for version, one in tables.items()} == {999: "error", 27: "warning", 26: "error"}
+    assert "knows versions up to" in tables[999].mend
+    assert f"version 27, {schema.VERSION - 27} to come: 028 Lets gateways and doors read" in tables[27].found
+    assert "hone prepare" in tables[27].mend
 
 
 class Forgetful(Directory):

@@ -1,12 +1,18 @@
-"""One backup of a database at a time, with PostgreSQL's own locks."""
+"""Backups and PostgreSQL's own locks; a backup of an older release in a database of this one."""
 
+import json
+import secrets
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from hone.stack import backup
+from hone.store import schema
 from hone.store.database import Database
+from tests.integration.store import catalog
+from tests.servers.postgres import Server
 
 
 def test_a_second_backup_at_the_same_time_says_why_it_ends(
@@ -24,3 +30,23 @@ def test_a_second_backup_at_the_same_time_says_why_it_ends(
         assert time.monotonic() < until
     worker.close()
     assert backup.save(postgres_owner_url, objects_url, tmp_path / "copy").objects == 0
+
+
+def test_a_backup_of_older_tables_is_restored_and_upgraded(postgres_server: Server, tmp_path: Path) -> None:
+    older, new = (postgres_server.empty(f"hone_{secrets.token_hex(6)}") for _ in range(2))
+    with psycopg.connect(older) as connection:
+        connection.execute(schema.baseline().encode())
+        connection.execute("INSERT INTO schema_version VALUES (27)")
+        connection.execute("INSERT INTO tenants (id, name) VALUES ('a', 'kept')")
+    backup._dumped(older, tmp_path / "database.dump")
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "backup.json").write_text(json.dumps({"made_at": "then", "schema": 27, "objects": 0}))
+    schema.ensure(new)
+    fresh = catalog.read(new)
+    with psycopg.connect(new) as connection:
+        connection.execute("CREATE TABLE of_somebody_else (id text)")
+    assert backup.restore(new, f"file://{tmp_path}/store", tmp_path).schema == 27
+    with psycopg.connect(new) as connection:
+        assert connection.execute("SELECT name FROM tenants").fetchall() == [("kept",)]
+        connection.execute("DROP TABLE of_somebody_else")
+    assert catalog.read(new) == fresh, "the same tables as in a new database"

@@ -11,6 +11,7 @@ from psycopg import sql
 from hone import keys
 from hone.spec.settings import Settings
 from hone.stack import deployment, provision, readiness
+from hone.store import schema
 from hone.store.database import Database
 from tests.servers.postgres import Server
 
@@ -43,9 +44,9 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
     as_gateway = wanted.model_copy(update={"database_url": ""})
     assert "no tables yet" in (readiness.missing(wanted.model_copy(update={"database_url": empty})) or "")
     assert readiness.missing(as_gateway), "its login does not exist yet"
-    assert deployment.prepare(wanted, empty, timeout_s=5)
+    assert deployment.prepare(wanted, empty, timeout_s=5).before is None
     assert (readiness.missing(wanted), readiness.missing(as_gateway)) == (None, None)
-    assert not deployment.prepare(wanted, empty, timeout_s=5)
+    assert deployment.prepare(wanted, empty, timeout_s=5).before == schema.VERSION
     worker = Database(wanted.database_url, size=1)
     holder = worker.one("api_keys.holder", hash=keys.digest(keys.create(worker, "first").secret))
     assert holder is not None
@@ -92,7 +93,8 @@ def test_an_owner_without_rights_to_make_roles_takes_logins_that_exist(
             login = str(urlsplit(url).username)
             dba.execute(sql.SQL("{} IN ROLE {}").format(
                 made.format(sql.Identifier(login), "made"), sql.Identifier(role)))
-    assert not deployment.prepare(wanted, owner, timeout_s=5), "the tables were made before the refusal"
+    found = deployment.prepare(wanted, owner, timeout_s=5).before
+    assert found == schema.VERSION, "the tables were made before the refusal"
     assert deployment.first_key(wanted)
 
 

@@ -1,14 +1,18 @@
-"""The schema: made once, by one process at a time; each role sees only its rows."""
+"""The tables: made once and upgraded in steps, by one process at a time; each role sees only its rows."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from hone.stack.postgres import SUPERUSER
 from hone.store import schema
-from hone.store.schema import SchemaMismatch
+from hone.store.schema import MigrationFailed, SchemaMismatch, Upgrade
 from tests.servers.postgres import PASSWORD, Server
+
+NEXT = schema.VERSION + 1
 
 
 @pytest.fixture
@@ -19,19 +23,72 @@ def empty_url(postgres_server: Server) -> str:
     return postgres_server.cluster.url(SUPERUSER, PASSWORD, "empty")
 
 
+@pytest.fixture
+def next_release(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that has this process be the next release, with one more migration."""
+    kept = schema.migration
+
+    def become(text: str) -> None:
+        monkeypatch.setattr(schema, "VERSION", NEXT)
+        monkeypatch.setattr(schema, "migration", lambda number: text if number == NEXT else kept(number))
+
+    return become
+
+
+def at_baseline(url: str) -> None:
+    """Make the tables as the first release that can be upgraded did."""
+    with psycopg.connect(url) as connection:
+        connection.execute(schema.baseline().encode())
+        connection.execute("INSERT INTO schema_version VALUES (%s)", (schema.BASELINE,))
+
+
+def tables(url: str) -> list[str]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'new_%'")]
+
+
 def test_tables_are_made_once(empty_url: str) -> None:
-    assert schema.ensure(empty_url)
-    assert not schema.ensure(empty_url)
+    assert schema.ensure(empty_url) == Upgrade(None, schema.VERSION)
+    assert schema.ensure(empty_url) == Upgrade(schema.VERSION, schema.VERSION)
 
 
-def test_several_at_once_make_them_once(empty_url: str) -> None:
+def test_several_at_once_make_and_upgrade_them_once(
+    empty_url: str, next_release: Callable[[str], None],
+) -> None:
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(schema.ensure, [empty_url] * 4)) == [False, False, False, True]
+        before = [made.before for made in pool.map(schema.ensure, [empty_url] * 4)]
+        assert before.count(None) == 1
+        next_release("CREATE TABLE new_one (id text);")
+        assert {made.now for made in pool.map(schema.ensure, [empty_url] * 4)} == {NEXT}
+    assert tables(empty_url) == ["new_one"]
+
+
+def test_older_tables_are_upgraded_and_refused_by_processes_until_then(empty_url: str) -> None:
+    at_baseline(empty_url)
+    with psycopg.connect(empty_url, row_factory=dict_row) as connection:
+        with pytest.raises(SchemaMismatch, match=f"version 27, this release needs version {schema.VERSION}"):
+            schema.expect_current(connection)
+        connection.rollback()
+        assert str(schema.ensure(empty_url)) == f"the tables were upgraded from version 27 to {schema.VERSION}"
+        schema.expect_current(connection)
+
+
+def test_a_migration_that_fails_changes_nothing_and_is_named(
+    empty_url: str, next_release: Callable[[str], None],
+) -> None:
+    at_baseline(empty_url)
+    next_release("-- Adds nothing.\nCREATE TABLE new_one (id text); SELECT no_such_function();")
+    with pytest.raises(MigrationFailed, match=rf"migration 0{NEXT} \(Adds nothing\.\) changed nothing: .*no_such_func"):
+        schema.ensure(empty_url)
+    assert tables(empty_url) == []
+    with psycopg.connect(empty_url, row_factory=dict_row) as connection:
+        assert schema.version(connection) == NEXT - 1, "the migrations before it stay"
 
 
 @pytest.mark.parametrize(("change", "found"), [
-    ("UPDATE schema_version SET version = 999", f"found version 999, expected {schema.VERSION}"),
-    ("DROP TABLE schema_version", f"found version unknown, expected {schema.VERSION}")])
+    ("UPDATE schema_version SET version = 999", f"version 999, this release knows versions up to {schema.VERSION}"),
+    ("UPDATE schema_version SET version = 26", "version 26, this release upgrades versions from 27 on"),
+    ("DROP TABLE schema_version", "no known version, this release upgrades versions from 27 on")])
 def test_a_database_of_another_release_is_refused(empty_url: str, change: str, found: str) -> None:
     schema.ensure(empty_url)
     with psycopg.connect(empty_url) as connection:
@@ -40,12 +97,24 @@ def test_a_database_of_another_release_is_refused(empty_url: str, change: str, f
         schema.ensure(empty_url)
 
 
-def test_a_schema_that_fails_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "text", lambda: "CREATE TABLE tenants (id int); SELECT no_such_function();")
+def test_a_baseline_that_fails_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "baseline", lambda: "CREATE TABLE tenants (id int); SELECT no_such_function();")
     with pytest.raises(psycopg.errors.UndefinedFunction):
         schema.ensure(empty_url)
     with psycopg.connect(empty_url) as connection:
         assert connection.execute("SELECT to_regclass('tenants')").fetchone() == (None,)
+
+
+def test_the_gateways_role_learns_the_version_before_and_after_it_may_read_it(
+    empty_url: str, postgres_server: Server,
+) -> None:
+    at_baseline(empty_url)
+    url = postgres_server.cluster.url("test_gateway", PASSWORD, "empty")
+    with psycopg.connect(url, row_factory=dict_row) as gateway:
+        assert schema.version(gateway) == 27
+        gateway.rollback()
+        schema.ensure(empty_url)
+        assert schema.version(gateway) == schema.VERSION
 
 
 def test_the_gateway_sees_one_tenant_and_workers_see_all(
