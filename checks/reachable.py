@@ -20,12 +20,17 @@ ROOT = Path(__file__).resolve().parent.parent
 _GENERATED = "hone.api"
 _COMMANDS = {"hone.cli.main"}
 _PACKAGES = {"hone": "libs", "services": "."}
+_TARGET = re.compile(r"((?:hone|services)(?:\.\w+)+):\w+")
+"""The place of a command, `module:attribute`: an import at the time when the command is called."""
 _DOTTED = re.compile(r"(?:hone|services)(?:\.\w+)+")
 
 
 @dataclass(frozen=True)
 class Source:
-    """One module: its length, the dotted names that it imports, its strings, and whether it can be run."""
+    """One module: its length, the dotted names that it imports, its strings, and whether it can be run.
+
+    A module in a string `module:attribute` counts among the imports.
+    """
 
     lines: int
     imports: frozenset[str]
@@ -81,7 +86,8 @@ def _read(path: Path, package: str) -> Source:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             strings[id(node)] = node.value
     kept = frozenset(value for key, value in strings.items() if key not in documentation)
-    return Source(len(text.splitlines()), frozenset(imports), kept, runs)
+    loaded = {match[1] for value in kept if (match := _TARGET.fullmatch(value))}
+    return Source(len(text.splitlines()), frozenset(imports | loaded), kept, runs)
 
 
 def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:

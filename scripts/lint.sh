@@ -10,6 +10,8 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/python" -m checks.reachable
 "$bin/python" -m checks.prose
 "$bin/python" -m checks.catalogue_record
+"$bin/python" -m checks.command_helps
+"$bin/python" -m checks.imported
 "$bin/python" -m checks.generated
 "$bin/python" -m checks.changes
 "$bin/python" -m checks.routes_page

@@ -1,81 +1,74 @@
-"""The `hone` command: every group and every single command."""
+"""The `hone` command: every group and every single command by its panel, imported when it is called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import ClassVar
 
 import typer
 
-from hone.cli import (
-    api_keys,
-    audiences,
-    audit,
-    backups,
-    benchmarks,
-    catalogs,
-    chat,
-    curation,
-    deletions,
-    demo,
-    descriptions,
-    desk,
-    doctor,
-    graders,
-    inputs,
-    judges,
-    knowledge,
-    lives,
-    memory,
-    noise_guidelines,
-    packages,
-    plan,
-    play,
-    quotas,
-    routes,
-    runs,
-    services,
-    stack,
-    tenants,
-    value,
-    verifiers,
-)
-from hone.cli.output import Commands
+from hone.cli.loading import Listing
 
-COMMANDS: Mapping[str, list[Callable[..., None]]] = {
-    "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
-                     backups.backup, backups.restore],
-    "Training": [runs.train, runs.validate, descriptions.schema, descriptions.describe,
-                 runs.export, curation.curate],
-    "Looking around": [chat.chat, play.play, doctor.doctor, services.health, services.usage, services.storage,
-                       services.retention, quotas.quotas, audit.audit,
-                       deletions.deletions],
-}
-"""Single commands by their panel in `hone --help`."""
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Reinforcement learning for language models, self-hosted.")
+class Root(Listing):
+    """Every command: panel in `hone --help` -> name -> `module:attribute` of a function or a group."""
 
-for panel, commands in COMMANDS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-runs.app.command()(memory.memory)
-runs.app.command()(memory.talks)
-app.add_typer(runs.app, name="runs", rich_help_panel="Training")
-app.add_typer(inputs.models, name="models", rich_help_panel="Training")
-app.add_typer(inputs.data, name="data", rich_help_panel="Training")
-app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
-app.add_typer(plan.app, name="plan", rich_help_panel="Training")
-app.add_typer(value.app, name="value", rich_help_panel="Training")
-app.add_typer(audiences.app, name="audience", rich_help_panel="Looking around")
-app.add_typer(benchmarks.app, name="benchmark", rich_help_panel="Looking around")
-app.add_typer(routes.app, name="route", rich_help_panel="Looking around")
-app.add_typer(graders.app, name="graders", rich_help_panel="Looking around")
-app.add_typer(judges.app, name="judges", rich_help_panel="Looking around")
-app.add_typer(verifiers.app, name="verifier", rich_help_panel="Looking around")
-app.add_typer(judges.secrets, name="secrets", rich_help_panel="This machine")
-app.add_typer(knowledge.app, name="knowledge", rich_help_panel="Looking around")
-app.add_typer(packages.app, name="environments", rich_help_panel="Looking around")
-app.add_typer(desk.app, name="desk", rich_help_panel="Looking around")
-app.add_typer(lives.app, name="lives", rich_help_panel="Looking around")
-app.add_typer(noise_guidelines.app, name="noise", rich_help_panel="Looking around")
-app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
-app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
-app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")
-app.add_typer(quotas.prices, name="prices", rich_help_panel="Looking around")
+    table: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "This machine": {
+            "demo": "hone.cli.demo:demo",
+            "up": "hone.cli.stack:up",
+            "down": "hone.cli.stack:down",
+            "status": "hone.cli.stack:status",
+            "prepare": "hone.cli.stack:prepare",
+            "backup": "hone.cli.backups:backup",
+            "restore": "hone.cli.backups:restore",
+            "secrets": "hone.cli.judges:secrets",
+            "keys": "hone.cli.api_keys:app",
+            "tenants": "hone.cli.tenants:app",
+        },
+        "Training": {
+            "train": "hone.cli.runs:train",
+            "validate": "hone.cli.runs:validate",
+            "schema": "hone.cli.descriptions:schema",
+            "describe": "hone.cli.descriptions:describe",
+            "export": "hone.cli.runs:export",
+            "curate": "hone.cli.curation:curate",
+            "runs": "hone.cli.memory:app",  # the group of hone.cli.runs, with the commands about memory
+            "models": "hone.cli.inputs:models",
+            "data": "hone.cli.inputs:data",
+            "uploads": "hone.cli.inputs:uploads",
+            "plan": "hone.cli.plan:app",
+            "value": "hone.cli.value:app",
+        },
+        "Looking around": {
+            "chat": "hone.cli.chat:chat",
+            "play": "hone.cli.play:play",
+            "doctor": "hone.cli.doctor:doctor",
+            "health": "hone.cli.services:health",
+            "usage": "hone.cli.services:usage",
+            "storage": "hone.cli.services:storage",
+            "retention": "hone.cli.services:retention",
+            "quotas": "hone.cli.quotas:quotas",
+            "audit": "hone.cli.audit:audit",
+            "deletions": "hone.cli.deletions:deletions",
+            "audience": "hone.cli.audiences:app",
+            "benchmark": "hone.cli.benchmarks:app",
+            "route": "hone.cli.routes:app",
+            "graders": "hone.cli.graders:app",
+            "judges": "hone.cli.judges:app",
+            "verifier": "hone.cli.verifiers:app",
+            "knowledge": "hone.cli.knowledge:app",
+            "environments": "hone.cli.packages:app",
+            "desk": "hone.cli.desk:app",
+            "lives": "hone.cli.lives:app",
+            "noise": "hone.cli.noise_guidelines:app",
+            "algorithms": "hone.cli.catalogs:algorithms",
+            "prices": "hone.cli.quotas:prices",
+        },
+    }
+
+
+app = typer.Typer(cls=Root, no_args_is_help=True)
+
+
+@app.callback()
+def hone() -> None:
+    """Reinforcement learning for language models, self-hosted."""

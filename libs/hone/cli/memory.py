@@ -9,12 +9,14 @@ import typer
 from hone.cli import connection
 from hone.cli.desk import expect_place, store
 from hone.cli.output import Json, note, say, table
+from hone.cli.runs import app
 from hone.client.matrix import Estimate
 from hone.client.memory import MemoryReport, MemoryRow, MemorySource
 
 COLUMNS = ("period", "lives", "samples", "memory score", "accuracy", "write", "read", "utilization", "known")
 
 
+@app.command()
 def memory(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")], json: Json = False,
     step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
@@ -29,6 +31,7 @@ def memory(
         show(found)
 
 
+@app.command()
 def talks(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the talks become.",

@@ -102,23 +102,35 @@ class Commands(TyperGroup):
         """Run the command, and translate its expected errors."""
         try:
             return super().invoke(ctx)
-        except HoneError as error:
-            _print_errors(error.problems or [_line(error)])
-        except Invalid as error:
-            _print_errors(error.problems)
-        except (Unconfigured, OSError) as error:
-            _print_errors([str(error)])
-        except OperationalError as error:
-            _print_errors([f"the database does not answer: {error}"])
+        except Exception as error:
+            lines = expected_lines(error)
+            if lines is None:
+                raise
+            print_errors(lines)
         raise typer.Exit(1)
+
+
+def expected_lines(error: Exception) -> Sequence[Problem | str] | None:
+    """Return the lines that explain an expected error to a person; None for every other error."""
+    match error:
+        case HoneError():
+            return error.problems or [_line(error)]
+        case Invalid():
+            return error.problems
+        case Unconfigured() | OSError():
+            return [str(error)]
+        case OperationalError():
+            return [f"the database does not answer: {error}"]
+    return None
+
+
+def print_errors(lines: Iterable[Problem | str]) -> None:
+    """Print each line as an error."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for line in lines:
+        console.print(f"error: {line}", markup=False, style="red")
 
 
 def _line(error: HoneError) -> str:
     """Return an error in one line; one of the server has the id under which the log of the gateway tells more."""
     return f"{error} ({error.request_id})" if error.status >= 500 and error.request_id else str(error)
-
-
-def _print_errors(lines: Iterable[Problem | str]) -> None:
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    for line in lines:
-        console.print(f"error: {line}", markup=False, style="red")

@@ -9,10 +9,6 @@ from hone.client.package_resources import EnvironmentPackage, PackageJob
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
-from hone.environments.packages import archive
-from hone.environments.packages.package import FILES, MANIFEST, WrongPackage
-from hone.environments.tau2 import archive as domains
-from hone.environments.tau2.domain import TASKS
 
 _PROOF_S = 330.0
 """Seconds that an answer may take, which waits for the proof of a domain's tasks."""
@@ -122,6 +118,11 @@ class Packages(Requests):
 
 def _archive(path: Path, code: Path | None) -> bytes:
     """Return the archive of a file or a directory. Raises OSError, and WrongPackage for a directory that is neither."""
+    from hone.environments.packages import archive  # here: a client that packs nothing loads none of it
+    from hone.environments.packages.package import FILES, MANIFEST, WrongPackage
+    from hone.environments.tau2 import archive as domains
+    from hone.environments.tau2.domain import TASKS
+
     if path.is_file():
         return path.read_bytes()
     if code is not None or ((path / TASKS).exists() and not (path / MANIFEST).exists()):

@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from hone.cli.loading import Listed
 from hone.cli.main import app
 from hone.environments.catalogue import ENVIRONMENTS
 
@@ -159,7 +160,8 @@ def test_an_option_has_one_meaning_in_every_command() -> None:
     assert kinds["--state"] == {Path}
 
 
-def _commands(command: Any) -> Iterator[Any]:
+def _commands(listed: Any) -> Iterator[Any]:
+    command = listed.loaded() if isinstance(listed, Listed) else listed
     yield command
     for inner in getattr(command, "commands", {}).values():
         yield from _commands(inner)
