@@ -61,10 +61,16 @@ class Tree:
         return found
 
     def users(self, file: str) -> set[str]:
-        """Return the modules that name a file that is no module, by its name or the first part of it (`runs.`)."""
-        names = {Path(file).name, f"{Path(file).stem}.", Path(file).parent.name}
-        return {module for module, words in self.words.items()
-                if names & words or any(word.startswith(f"{Path(file).stem}.") for word in words)}
+        """Return the modules that name a file that is no module: a query (`runs.`), another file, or its first folder.
+
+        Only tests and checks read a file that lies outside the packages.
+        """
+        path = Path(file)
+        if path.parts[0] not in ("libs", "services"):
+            names, readers = {path.name, path.parts[0]}, ("tests.", "checks.")
+            return {module for module, words in self.words.items() if module.startswith(readers) and names & words}
+        query = f"{path.stem}." if path.suffix == ".sql" else path.name
+        return {module for module, words in self.words.items() if any(word.startswith(query) for word in words)}
 
 
 def read(root: Path = ROOT) -> Tree:

@@ -41,6 +41,13 @@ def watch() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def contract() -> Iterator[None]:
+    """For the conftest of a folder whose tests ask a gateway: each of their requests is a test of its document too."""
+    with watch():
+        yield
+
+
 def problems(response: httpx.Response) -> Iterator[str]:
     """Yield what the document does not say of a response, or says otherwise."""
     request, status = response.request, response.status_code

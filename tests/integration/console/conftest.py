@@ -22,6 +22,7 @@ from hone.client import Client
 from hone.environments.packages.archive import packed
 from hone.models import toy
 from hone.stack import ports
+from tests.contract import contract  # noqa: F401  # for every test of this folder
 from tests.integration.console import rows
 from tests.integration.console.rows import World
 from tests.integration.gateway.conftest import (  # noqa: F401

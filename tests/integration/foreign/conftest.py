@@ -15,6 +15,7 @@ import pytest
 from hone.client.resources import Run
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
+from tests.contract import contract  # noqa: F401  # for every test of this folder
 
 STEPS = 2
 CACHE = Path(__file__).resolve().parents[3] / ".cache"

@@ -22,6 +22,7 @@ from hone.stack import ports
 from hone.store import objects
 from hone.store.database import Database
 from hone.store.objects import Objects
+from tests.contract import contract  # noqa: F401  # for every test of this folder
 from tests.integration.gateway import seed
 from tests.integration.gateway.seed import Seeded
 from tests.servers.children import Children

@@ -9,6 +9,7 @@ import pytest
 
 from hone.stack.embedded import Stack
 from hone.stack.processes import KINDS
+from tests.contract import contract  # noqa: F401  # for every test of this folder
 from tests.servers import stub
 
 STAND_INS = {kind: [sys.executable, stub.__file__] for kind in KINDS}

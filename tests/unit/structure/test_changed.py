@@ -40,7 +40,8 @@ def tree(tmp_path: Path) -> Tree:
     ("tests/support/scene.py", sorted(name for name in FILES if "/test_" in name)),
     ("docs/rest.md", ["tests/unit/docs/test_pages.py"]),
     ("pyproject.toml", sorted(name for name in FILES if "/test_" in name)),
-    ("docs/images/curve.svg", []),
+    ("docs/images/curve.svg", ["tests/unit/docs/test_pages.py"]),
+    ("LICENSE", []),
 ])
 def test_a_changed_file_reaches(tree: Tree, changed: str, files: list[str]) -> None:
     assert sorted(chosen(tree, [changed]).files) == sorted(files)
