@@ -1,14 +1,20 @@
-"""A real gateway process on a real database, and two tenants that share it.
+"""A real gateway process on a real database, and two tenants of each test module that share it.
+
+All modules share a gateway and a database, unless one is marked `alone`: it looks at rows of all tenants, kills its
+gateway, or is the stack's operator.
 
 gateway    the process: .url, .pid, .objects (its store), .client(key), .http(key)
-tenant     admin key of the first tenant, which is the operator; other_tenant: of the second
+tenant     admin key of the module's first tenant, who is the operator where the module is alone
+other_tenant   admin key of the second
 hone       SDK client of the first tenant; other: of the second
 seeded     a run of the first tenant with steps, versions, metrics, events, trajectories, usage
 """
 
 import os
+import secrets
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +23,7 @@ import pytest
 
 from hone import keys
 from hone.client import Client
+from hone.client.transport import ATTEMPTS
 from hone.models import toy
 from hone.stack import ports
 from hone.store import objects
@@ -26,7 +33,7 @@ from tests.contract import contract  # noqa: F401  # for every test of this fold
 from tests.integration.gateway import seed
 from tests.integration.gateway.seed import Seeded
 from tests.servers.children import Children
-from tests.servers.postgres import TestDatabase
+from tests.servers.postgres import Server, TestDatabase
 from tests.servers.service import running
 
 MAX_BODY_MB = 4
@@ -43,17 +50,22 @@ class Gateway:
     objects: Objects
     log: Path
 
-    def client(self, key: str) -> Client:
-        return Client(self.url, key, timeout_s=30)
+    def client(self, key: str, attempts: int = ATTEMPTS) -> Client:
+        return Client(self.url, key, timeout_s=60, attempts=attempts)
 
     def http(self, key: str = "") -> httpx.Client:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
 
 
-@pytest.fixture(scope="module")
+def alone(request: pytest.FixtureRequest) -> bool:
+    """Return whether a test module has processes and a database of its own."""
+    return request.node.get_closest_marker("alone") is not None
+
+
+@pytest.fixture(scope="session")
 def sandbox_address() -> str:
-    """Where the module's gateway looks for a sandbox: nobody is there, unless the module uses `sandbox`."""
+    """Where gateways look for a sandbox: nobody is there, unless the module uses `sandbox`."""
     return f"127.0.0.1:{ports.pick(1)[0]}"
 
 
@@ -63,15 +75,47 @@ def sandbox(sandbox_address: str) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def shared_postgres(postgres_server: Server) -> TestDatabase:
+    """The database of all modules that are not alone, and its operator."""
+    made = postgres_server.database(f"hone_{secrets.token_hex(6)}")
+    with closing(Database(made.owner_url, size=1)) as database:
+        keys.create(database, "operator's key")
+    return made
+
+
+@pytest.fixture(scope="module")
+def postgres(request: pytest.FixtureRequest, postgres_server: Server) -> TestDatabase:
+    if alone(request):
+        return postgres_server.database(f"hone_{secrets.token_hex(6)}")
+    shared: TestDatabase = request.getfixturevalue("shared_postgres")
+    return shared
+
+
+@pytest.fixture(scope="session")
+def gateway_settings(tmp_path_factory: pytest.TempPathFactory, sandbox_address: str) -> dict[str, str]:
+    return {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
+            "HONE_TENANT_UPLOADS": str(MAX_UPLOADS), "HONE_SANDBOX_ADDRESS": sandbox_address}
+
+
+@pytest.fixture(scope="session")
+def shared_gateway(
+    shared_postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory, gateway_settings: dict[str, str],
+) -> Iterator[Gateway]:
+    with Children(tmp_path_factory.mktemp("gateway")) as children:
+        yield serve(children, shared_postgres, f"file://{children.directory / 'objects'}", gateway_settings)
+
+
 @pytest.fixture(scope="module")
 def gateway(
-    postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory, sandbox_address: str,
+    request: pytest.FixtureRequest, postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory,
+    gateway_settings: dict[str, str],
 ) -> Iterator[Gateway]:
-    home = tmp_path_factory.mktemp("gateway")
-    with Children(home) as children:
-        yield serve(children, postgres, f"file://{home / 'objects'}", {
-            "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
-            "HONE_TENANT_UPLOADS": str(MAX_UPLOADS), "HONE_SANDBOX_ADDRESS": sandbox_address})
+    if not alone(request):
+        yield request.getfixturevalue("shared_gateway")
+        return
+    with Children(tmp_path_factory.mktemp("gateway")) as children:
+        yield serve(children, postgres, f"file://{children.directory / 'objects'}", gateway_settings)
 
 
 def serve(
@@ -86,7 +130,7 @@ def serve(
         **{f"HONE_{name}_ADDRESS": f"127.0.0.1:{nowhere}" for name in ABSENT}, "HONE_SWEEP_S": "0.05", **more}
     broker.mkdir()
     child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env={**os.environ, **settings})
-    children.wait("gateway", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=30)
+    children.wait("gateway", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=120)
     return Gateway(f"http://127.0.0.1:{port}", child.pid, objects.connect(objects_url), children.log("gateway"))
 
 
@@ -98,14 +142,21 @@ def database(postgres: TestDatabase) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def tenant(database: Database) -> str:
-    return keys.create(database, "first key").secret
+def tenant(database: Database, tenant_name: str) -> str:
+    return keys.create(database, "first key", tenant_name).secret
 
 
 @pytest.fixture(scope="module")
-def other_tenant(database: Database, tenant: str) -> str:
+def tenant_name(request: pytest.FixtureRequest) -> str:
+    """Return the name of the module's first tenant."""
+    return keys.DEFAULT_TENANT if alone(request) else request.path.stem.removeprefix("test_")
+
+
+@pytest.fixture(scope="module")
+def other_tenant(database: Database, tenant: str, tenant_name: str) -> str:
     assert tenant, "the first tenant of a database is its operator"
-    return keys.create(database, "second key", tenant="others").secret
+    name = "others" if tenant_name == keys.DEFAULT_TENANT else f"{tenant_name}-others"
+    return keys.create(database, "second key", name).secret
 
 
 @pytest.fixture(scope="module")

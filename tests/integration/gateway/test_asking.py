@@ -25,6 +25,8 @@ from tests.integration.gateway import asked
 from tests.integration.gateway.asked import AskedStack
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 _OLD = "1.35.15"
 ASK: list[Any] = [{"role": "user", "content": "What is 2 + 2?"}]
 TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {

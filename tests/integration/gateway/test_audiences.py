@@ -22,6 +22,8 @@ from tests.servers.judge import KEY, ScriptedJudge, listening
 from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
 
+pytestmark = pytest.mark.alone
+
 STEP = "result"  # what the scripted judge calls its number
 MERCHANT = {"category": "tea", "tier": "low", "rating": 4.2, "distance": 1.0, "note": "JUDGE: number 0.75"}
 

@@ -12,6 +12,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 ROWS = b'{"prompt": "a", "completion": "b"}\n'
 
 

@@ -19,6 +19,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import MAX_BODY_MB, Gateway
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 TABLES = ("artifacts", "uploads", "runs", "models", "operations", "events", "idempotency_keys")
 
 

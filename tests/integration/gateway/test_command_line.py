@@ -16,6 +16,8 @@ from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(autouse=True)
 def configured(monkeypatch: pytest.MonkeyPatch, gateway: Gateway, tenant: str, postgres: TestDatabase) -> None:

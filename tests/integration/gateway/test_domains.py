@@ -16,6 +16,8 @@ from tests.servers.postgres import TestDatabase
 from tests.servers.service import running
 from tests.unit.environments.tau2.kiosk import FOLDER, files
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:

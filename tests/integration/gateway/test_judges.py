@@ -26,6 +26,8 @@ from tests.integration.inference.models import rater_files
 from tests.servers.judge import KEY, ScriptedJudge, listening
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 LABELS: dict[str, Any] = {
     "type": "label_model", "name": "l", "model": "own", "labels": ["good", "bad"], "passing_labels": ["good"],
     "input": [{"role": "user", "content": "{{ sample.output_text }}"}], "reasons": False, "fence": False,

@@ -13,6 +13,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 
 def test_scopes(gateway: Gateway, hone: Client, base: str) -> None:
     run = hone.create_run(seed.spec(base))

@@ -12,6 +12,8 @@ from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 ALLOWED_MB = 48
 
 

@@ -12,6 +12,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 
 def test_a_tenant_is_made_with_its_first_key(gateway: Gateway, hone: Client, other: Client) -> None:
     tenant = hone.create_tenant("lab")

@@ -15,6 +15,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import MAX_UPLOADS, Gateway
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 ROW = b'{"prompt":"a","completion":"abcd"}\n'
 
 

@@ -18,6 +18,8 @@ from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import SAMPLES, Seeded
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 
 class TestTrajectories:
     def test_pages_hold_every_sample_once_in_order(self, hone: Client, seeded: Seeded) -> None:

@@ -16,6 +16,8 @@ from tests.integration.gateway import asked
 from tests.integration.gateway.asked import AskedStack
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 SORT, ADD = "sort these digits: {} {} {}", "what is the sum of {} and {} plus {}?"
 BRIEF: dict[str, Any] = {"max_tokens": 2, "temperature": 0}
 

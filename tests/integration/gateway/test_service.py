@@ -20,6 +20,8 @@ from tests.integration.gateway.conftest import ABSENT, Gateway
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 
 class TestOpenPaths:
     def test_the_page_names_every_operation(self, gateway: Gateway) -> None:

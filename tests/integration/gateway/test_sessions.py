@@ -27,6 +27,8 @@ from tests.servers.service import running
 from tests.support.environments.openenv import Fake, serving
 from tests.unit.environments.tau2.kiosk import FOLDER
 
+pytestmark = pytest.mark.alone
+
 USER = {"prompt": "Hello, it is about my order.", "goal": {"text": "Cancel it.", "hears": ["cancelled"]}, "knowledge": [
     {"name": "order", "value": "W1234", "asked": ["order number"]}]}
 SESSIONS = 6

@@ -14,6 +14,8 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
 
+pytestmark = pytest.mark.alone
+
 READS: list[Callable[[Client, Seeded], Any]] = [
     lambda hone, seeded: hone.run(seeded.run.id),
     lambda hone, seeded: hone.events(seeded.run.id),

@@ -25,6 +25,8 @@ from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 from tests.servers.s3 import Server
 
+pytestmark = pytest.mark.alone
+
 MIB = 2**20
 PART = 5 * MIB
 

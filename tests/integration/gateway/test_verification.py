@@ -18,6 +18,8 @@ from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 from tests.servers.verifier import KEY, ScriptedVerifier, listening
 
+pytestmark = pytest.mark.alone
+
 NUMERIC: dict[str, Any] = {"type": "numeric"}
 PARTS: dict[str, Any] = {"type": "weighted", "parts": {
     "right": {"grader": NUMERIC, "weight": 0.75}, "brief": {"grader": {"type": "exact"}, "weight": 0.25}}}
