@@ -2,8 +2,8 @@
 
 Loading its modules costs a service one or two seconds of a processor, and tests start a hundred. `start` takes what
 subprocess.Popen takes. It forks what a supervisor would fork (hone.stack.processes.forked), with hone.stack.forks, and
-executes anything else. Engines are forked too, of a process of their own, since the others are to load no torch: what
-the libraries of an engine read as they start is the same in all tests.
+executes anything else. Engines and ranks of a trainer are forked too, of a process of their own, since the others are
+to load no torch: what their libraries read as they start is the same in all tests.
 
 The forking process is `python -m tests.servers.forking SOCKET`. Each message names a module, its variables and its
 folder; with it come the files that are to be the child's output and errors, and a pipe. The answer is the child's pid.
@@ -34,8 +34,8 @@ from hone.stack.forks import Modules
 _LONGEST = 2**20
 _KNOWN = {"env", "stdout", "stderr", "start_new_session"}
 _EARLY = ("PYTHON", "LD_", "OMP_", "MKL_", "GRPC_")
-_INFERENCE = "services.inference"
-_ENGINE = {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
+_OF_TORCH = {"services.inference", "tests.integration.learner.ranked"}
+_TORCH = {"OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
 _lock = threading.Lock()
 
 
@@ -100,7 +100,7 @@ class _Forking:
 def start(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
     """Start a program with nothing to read and these options of subprocess.Popen: in a fork if a supervisor would."""
     module, environment = _forked(command), dict(options.get("env") or os.environ)
-    early = _ENGINE if module == _INFERENCE else {}
+    early = _TORCH if module in _OF_TORCH else {}
     if (module is None or not options.keys() <= _KNOWN or environment.get("HONE_ENGINE") == "vllm"
             or _early({**early, **environment}) != _early({**os.environ, **early})):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
@@ -137,8 +137,9 @@ def _forking(*early: tuple[str, str]) -> _Forking:
 
 def _forked(command: Sequence[str]) -> str | None:
     """Return the module of a command that may run in a fork."""
-    engine = list(command) == [sys.executable, "-m", _INFERENCE]
-    return _INFERENCE if engine else processes.forked(command)
+    python, option, module = command if len(command) == 3 else ("", "", "")
+    of_torch = (python, option) == (sys.executable, "-m") and module in _OF_TORCH
+    return module if of_torch else processes.forked(command)
 
 
 class _Children:

@@ -1,15 +1,14 @@
-"""Two real ranks under torchrun against one process: losses, gradients, snapshots, and ranks that die or hang."""
+"""Two real ranks against one process: losses, gradients, snapshots, and ranks that die or hang."""
 
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from subprocess import Popen
 
-import psutil
 import pytest
 import torch
 from safetensors.torch import load
@@ -20,6 +19,7 @@ from services.learner.trainer.rank_group import RankGroup
 from tests.acceptance.scene import wait_for
 from tests.integration.learner import ranked
 from tests.integration.learner.ranked import CASES, OPTIMIZER, TILES
+from tests.servers.children import Children
 
 EXACT = {"trajectories", "trained_tokens", "masked_samples", "rejected_rows", "skipped_groups", "skipped_trajectories",
          "forward_tokens", "advantage/zero_variance_groups"}
@@ -32,23 +32,14 @@ by_ranks = pytest.mark.parametrize(("ranks", "name"), [
 
 
 @contextmanager
-def torchrun(work: str, directory: Path, stall_s: int) -> Iterator[subprocess.Popen[str]]:
-    """Start two ranks; whatever is left of them ends with the context."""
+def pair(work: str, directory: Path, stall_s: float) -> Iterator[list[Popen[bytes]]]:
+    """Start two ranks, which write `0.log` and `1.log`; they end with the context."""
     directory.mkdir()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT", "GLOO_SOCKET_IFNAME": "lo"}
-    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--node-rank", "0", "--nproc-per-node",
-               "2", "--max-restarts", "0", "--shutdown-timeout", "2", "--rdzv-backend", "static", "--master-addr",
-               "127.0.0.1", "--master-port", str(ports.pick(1)[0]), "-m", "tests.integration.learner.ranked"]
-    process = subprocess.Popen([*command, work, str(directory), str(stall_s)], env=environment, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        yield process
-    finally:
-        for child in psutil.Process(process.pid).children() if process.poll() is None else ():
-            with suppress(psutil.NoSuchProcess):  # torchrun may end it at the same time
-                child.kill()
-        process.kill()
-        process.communicate(timeout=60)
+    shared = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": "2",
+              "MASTER_PORT": str(ports.pick(1)[0]), "RANKED": json.dumps([work, str(directory), stall_s])}
+    with Children(directory) as children:
+        yield [children.start(rank, [sys.executable, "-m", ranked.__name__],
+                              env={**shared, "RANK": rank, "LOCAL_RANK": rank}) for rank in ("0", "1")]
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +49,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     group = RankGroup(ALONE)
     for name in CASES:
         ranked.play(group, name, directory / "alone" / name)
-    with torchrun("play", directory / "two", 120) as process:
-        output, _ = process.communicate(timeout=240)
-    assert process.returncode == 0, output[-3000:]
+    with pair("play", directory / "two", 300) as both:
+        statuses = [rank.wait(500) for rank in both]
+    assert statuses == [0, 0], (directory / "two" / "0.log").read_text()[-3000:]
     return directory
 
 
@@ -121,8 +112,8 @@ def test_gradients_and_weights_are_those_of_one_process(played: Path, name: str,
         found, wanted = load((ours / "snapshot" / path.name).read_bytes()), load(path.read_bytes())
         assert any(key.startswith("gradient.") for key in wanted) or name == "every group skipped"
         for key, expected in wanted.items():
-            # Sums are taken in another order: they differ by a share of their largest terms.
-            atol = max(1e-6, 1e-4 * float(expected.abs().max()))
+            # Sums are taken in another order, and weights may differ, above: by a share of the largest terms.
+            atol = max(1e-6, 5e-4 * float(expected.abs().max()))
             torch.testing.assert_close(found[key], expected, atol=atol, rtol=1e-3, msg=key)
     for path in trained(theirs):
         assert_trained_alike((ours / path.name).read_bytes(), path.read_bytes())
@@ -164,13 +155,15 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
     """Whether rank 0 of each of three pairs gave the reason when rank 1 was lost. The pairs wait beside each other."""
     directory = tmp_path_factory.mktemp("lost")
     with ExitStack() as opened:
-        pairs = {name: opened.enter_context(torchrun("rest" if name == "between two orders" else "ask",
-                                                     directory / name, STALL_S)) for name in LOST}
+        pairs = {name: opened.enter_context(pair("rest" if name == "between two orders" else "ask", directory / name,
+                                                 STALL_S)) for name in LOST}
         for name, number in LOST.items():
             if number is not None:
                 wait_for("both ranks at work", (directory / name / "begun").exists, 120)
-                os.kill(int((directory / name / "pid").read_text()), number)
-        return {name: any("RanksLost" in line for line in pair.stdout or ()) for name, pair in pairs.items()}
+                pairs[name][1].send_signal(number)
+        for first, _ in pairs.values():
+            first.wait(300)
+        return {name: "RanksLost" in (directory / name / "0.log").read_text() for name in LOST}
 
 
 @pytest.mark.parametrize("name", LOST)

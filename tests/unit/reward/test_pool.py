@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import pytest_asyncio
 import uvloop
 
 from hone.graders.contract import Result, Status, failure
@@ -27,6 +29,14 @@ from services.reward.pool import Job, Pool
 MATH = spec('{"type": "math"}')
 ROW = '{"answer": "1/2"}'
 HANG = r"\boxed{9^{9^{9^9}}}"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def prepared() -> AsyncIterator[Pool]:
+    """The pool of all tests that end no process."""
+    pool = Pool(1)
+    yield pool
+    await pool.close()
 
 
 @pytest.fixture
@@ -46,16 +56,18 @@ async def grade(pool: Pool, output: str) -> Result:
     return result
 
 
-async def test_one_process_lives_long_and_grades_many(pool: Pool) -> None:
-    results = await asyncio.gather(*(grade(pool, rf"\boxed{{0.{digit}}}") for digit in (4, 5, 6)))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_one_process_lives_long_and_grades_many(prepared: Pool) -> None:
+    results = await asyncio.gather(*(grade(prepared, rf"\boxed{{0.{digit}}}") for digit in (4, 5, 6)))
     assert [result.score for result in results] == [0.0, 1.0, 0.0]
-    pids = pool.pids()
-    assert (await grade(pool, r"\boxed{2/4}")).score == 1.0
-    assert pool.pids() == pids
+    pids = prepared.pids()
+    assert (await grade(prepared, r"\boxed{2/4}")).score == 1.0
+    assert prepared.pids() == pids
 
 
-async def test_fifty_parallel_grades_are_identical(pool: Pool) -> None:
-    results = await asyncio.gather(*(grade(pool, r"\boxed{\frac{3}{6}}") for _ in range(50)))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_fifty_parallel_grades_are_identical(prepared: Pool) -> None:
+    results = await asyncio.gather(*(grade(prepared, r"\boxed{\frac{3}{6}}") for _ in range(50)))
     expected = (Status.OK, 1.0, r"\frac{3}{6}", "symbolic")
     assert {(result.status, result.score, result.extracted, result.decided_by) for result in results} == {expected}
 
@@ -73,9 +85,12 @@ FIELDS, WORDS = '{"name": "f", "arguments": {}}', "the dog sleeps under the old 
     *(({**SIMILAR, "evaluation_metric": metric}, WORDS) for metric in ("bleu", "meteor", "rouge_l", "fuzzy_match")),
     ({"type": "instructions", "instruction_id_list": ["change_case:english_lowercase"], "kwargs": [{}]}, WORDS),
 ])
-async def test_graders_run_where_no_file_can_be_written(pool: Pool, grader: dict[str, Any], output: str) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_graders_run_where_no_file_can_be_written(
+    prepared: Pool, grader: dict[str, Any], output: str,
+) -> None:
     row = json.dumps({"answer": json.loads(FIELDS) if output == FIELDS else f"{WORDS} here"})
-    [result] = await pool.grade(Job(spec(json.dumps(grader)).json, (Sent(row, output),)))
+    [result] = await prepared.grade(Job(spec(json.dumps(grader)).json, (Sent(row, output),)))
     assert result.status is Status.OK
     assert result.score is not None
     assert result.score > 0.5
@@ -122,9 +137,8 @@ async def dying_between_jobs() -> list[float | None]:
     return scores
 
 
-@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_a_process_that_died_between_jobs_costs_no_grade(run: Callable[[Any], Any]) -> None:
-    assert run(dying_between_jobs()) == [1.0, 1.0]
+def test_a_process_that_died_between_jobs_costs_no_grade() -> None:
+    assert uvloop.run(dying_between_jobs()) == [1.0, 1.0], "the service runs on uvloop, whose error is another"
 
 
 async def ending_at_once() -> set[Status]:
@@ -141,15 +155,21 @@ def test_a_process_that_ends_at_once_is_the_infrastructures_error(
     assert run(ending_at_once()) == {Status.INFRA_ERROR}
 
 
-async def test_an_infrastructure_error_is_tried_three_times_in_all() -> None:
-    class Dying(Pool):
+async def test_an_infrastructure_error_is_tried_three_times_in_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
+    (dying := tmp_path / "dying").write_text("#!/bin/sh\nread -r job\n")
+    dying.chmod(0o755)
+    monkeypatch.setattr("services.reward.pool.sys.executable", str(dying))
+
+    class Counting(Pool):
         tries = 0
 
-        async def grade(self, job: Job):  # type: ignore[no-untyped-def]
+        async def grade(self, job: Job) -> list[Result]:
             self.tries += 1
-            return await super().grade(Job("{}", job.samples))  # the process ends on it
+            return await super().grade(job)
 
-    pool = Dying(1)
+    pool = Counting(1)
     [result] = await Grading(pool, backoff_s=(0.0, 0.0)).grade(MATH, (Sent(ROW, r"\boxed{0.5}"),))
     assert (result.status, result.score, pool.tries) == (Status.INFRA_ERROR, None, 3)
     await pool.close()
@@ -188,23 +208,23 @@ async def test_equal_samples_are_graded_once() -> None:
     class Counting(Pool):
         jobs = 0
 
-        async def grade(self, job: Job):  # type: ignore[no-untyped-def]
+        async def grade(self, job: Job) -> list[Result]:
             self.jobs += 1
-            return await super().grade(job)
+            return [Result(Status.OK, float(sent.output == r"\boxed{0.5}")) for sent in job.samples]
 
     pool = Counting(1)
     samples = {(1, index): Sent(ROW, r"\boxed{0.5}") for index in range(8)} | {(2, 0): Sent(ROW, r"\boxed{0.4}")}
     batches = [batch async for batch in Grading(pool).batches(MATH, samples)]
-    await pool.close()
     scores = [result.score for batch in batches for _, result in sorted(batch.items())]
     assert sorted(scores, key=str) == [0.0] + [1.0] * 8
     assert pool.jobs == 2
 
 
-async def test_hash_order_follows_no_chance(pool: Pool) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_hash_order_follows_no_chance(prepared: Pool) -> None:
     grader = spec('{"type": "reasoning_gym"}')
     row = json.dumps({"params": {"task": "isomorphic_strings"}, "seed": 3})
-    results = [(await pool.grade(Job(grader.json, (Sent(row, answer),))))[0] for answer in ("True", "False")]
+    results = [(await prepared.grade(Job(grader.json, (Sent(row, answer),))))[0] for answer in ("True", "False")]
     assert sorted(result.score for result in results if result.score is not None) == [0.0, 1.0]
 
 
@@ -229,7 +249,7 @@ def test_the_pools_processes_go_with_their_parent() -> None:
         worker = psutil.Process(int((parent.stdout or sys.stdin).readline()))
         time.sleep(0.3)
         parent.kill()
-    psutil.wait_procs([worker], timeout=10)
+    psutil.wait_procs([worker], timeout=60)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 

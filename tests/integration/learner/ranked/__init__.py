@@ -1,27 +1,15 @@
-"""`python -m tests.integration.learner.ranked play|ask|rest DIRECTORY STALL_S`, under torchrun, for tests.
-
-play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them. Then
-        the cases of TILES, below "DIRECTORY in tiles": as with a vocabulary whose logits do not fit in memory together
-ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
-rest    the same, and rank 1 stops before it takes its fourth call
-"""
+"""Cases of a learner that two ranks play, and one process, for tests. `__main__` is one of the two ranks."""
 
 import json
-import os
-import signal
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch.distributed.tensor import DTensor
 
 from hone.models import toy
 from hone.models.adapter import Lora
-from hone.models.ranks import Ranks
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.learner import Learner
@@ -185,48 +173,3 @@ def play_all(group: RankGroup, directory: Path) -> None:
     refused(group, directory)
     learner = group.learner(start(CASES["ragged"]), OPTIMIZER, 40)
     write(directory, {"held": json.dumps(held(learner)).encode()})
-
-
-def ask(group: RankGroup, directory: Path) -> None:
-    """Ask until a rank is lost."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun ends it when the other died: let it say why first
-    learner = group.learner(start(CASES["ragged"]), OPTIMIZER, 40)
-    while learner.logprobs(SEQUENCES):
-        (directory / "begun").touch()
-
-
-def stand_still(ranks: Ranks, orders: int) -> None:
-    """Let this rank stop between two orders: before it takes the one after so many."""
-    take, taken = ranks.broadcast, count()
-
-    def broadcast(message: bytes) -> bytes:
-        if next(taken) == orders:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        return take(message)
-
-    ranks.broadcast = broadcast  # type: ignore[method-assign]
-
-
-def main() -> None:
-    """Do it as rank 0, or follow it."""
-    torch.set_num_threads(1)
-    from hone.models import policy
-    from hone.models.distributed_ranks import DistributedRanks
-
-    work, directory, group = sys.argv[1], Path(sys.argv[2]), RankGroup(DistributedRanks.join("cpu", float(sys.argv[3])))
-    if group.ranks.rank:
-        (directory / "pid").write_text(str(os.getpid()))
-        if work == "rest":
-            stand_still(group.ranks, 3)
-    for part in (play_all, play_in_tiles) if work == "play" else (ask,):
-        if part is play_in_tiles:
-            policy._LOGITS_AT_ONCE = 7 * len(toy.SYMBOLS)
-        if group.ranks.rank:
-            group.follow()
-        else:
-            part(group, directory)
-            group.end()
-
-
-if __name__ == "__main__":
-    main()
