@@ -45,7 +45,7 @@ class KeyHolders:
             row = await self._database.one("api_keys.holder", hash=shown)
             if row is None:
                 self._known.pop(secret, None)
-                raise Unauthenticated("authorization: found a key that is not in use, expected one that is")
+                raise Unauthenticated("authorization: found a key that is not in use, expected a valid API key")
             await self._uses.note(row["tenant_id"], row["id"])
         holder = Holder(Caller(row["tenant_id"], row["id"]), row["scopes"], shown)
         if len(self._known) >= _MOST:

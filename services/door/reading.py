@@ -31,7 +31,7 @@ async def first(
     except StopAsyncIteration:
         raise InvalidField("request", "nothing", "a message of the method's type") from None
     except TimeoutError:
-        raise Late(f"request: found no whole message after {READ_S:g} s, expected one") from None
+        raise Late(f"request: found no whole message after {READ_S:g} s, expected the whole message") from None
 
 
 def bounded(handler: Any, place: Callable[[], AbstractContextManager[object]]) -> Any:

@@ -22,7 +22,7 @@ _PLAIN = {
     grpc.StatusCode.DEADLINE_EXCEEDED: "the deadline of the call has passed",
     grpc.StatusCode.CANCELLED: "the call was cancelled",
     grpc.StatusCode.RESOURCE_EXHAUSTED: "the request or its answer is too large",
-    grpc.StatusCode.UNIMPLEMENTED: "there is no such RPC",
+    grpc.StatusCode.UNIMPLEMENTED: "unknown RPC",
 }
 
 Ending = tuple[grpc.StatusCode, str, tuple[tuple[str, bytes], ...]]

@@ -49,7 +49,7 @@ class Running:
         """Return the call's request. Raises InvalidField if there is none, Late, and OverBudget."""
         raw = await first(requests, self._tenant.reading)
         if self._tenant.held_bytes + len(raw) > _READS * self._most_bytes:
-            raise OverBudget(f"request: found {len(raw)} bytes beside {self._tenant.held_bytes} of the tenant's other "
+            raise OverBudget(f"request: found {len(raw)} bytes, with {self._tenant.held_bytes} in the tenant's other "
                              f"calls, expected at most {_READS * self._most_bytes} together (HONE_DOOR_MESSAGE_MB)")
         self._bytes = len(raw)
         self._tenant.held_bytes += self._bytes

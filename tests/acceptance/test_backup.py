@@ -47,7 +47,7 @@ def test_a_run_goes_on_from_a_backup_and_ends_with_the_oracles_weights(
     back = hone("restore", str(folder), "--state", str(tmp_path / "second"))
     assert back.returncode == 0, back.stderr
     twice = hone("restore", str(folder), "--state", str(tmp_path / "second"))
-    assert (twice.returncode, "restore into a new one" in twice.stderr) == (1, True), twice.stderr
+    assert (twice.returncode, "restore into a new database" in twice.stderr) == (1, True), twice.stderr
     scene = open_scene(tmp_path / "second", {"lease_s": 2.0}, COUNTS)
     try:
         scene.client = Client(scene.stack.record().gateway_url, key)  # keys are in the backup

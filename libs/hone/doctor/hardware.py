@@ -43,7 +43,8 @@ def processors(deployment: Deployment) -> Iterator[Finding]:
     if above:
         yield warning("processors", f"{found}; {', '.join(above)}", "ask for no more threads than there are processors")
     elif usable < 2:
-        yield warning("processors", found, "a stack sorts digits on two; on one, sampling and training wait in turn")
+        yield warning("processors", found, "a stack sorts digits on two processors; on a single processor sampling "
+                                           "and training take turns")
     else:
         yield ok("processors", found)
 

@@ -99,7 +99,7 @@ def _found_again(store: Objects, below: str) -> str:
         if not isinstance(store, Bucket):
             return ""
         found = [one for one in store.parts.unfinished() if one.id == begun.id and one.key == begun.key and one.at]
-        return "" if found else "it is not listed with its key and a time: what a kill leaves is never freed"
+        return "" if found else "the list lacks its key or its time: leftovers of a crash are never deleted"
     finally:
         store.abandon(begun)
 

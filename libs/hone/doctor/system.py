@@ -44,7 +44,7 @@ def _picked(deployment: Deployment) -> Finding:
         ports.pick(2 * len(KINDS))
     except OSError as few:
         return error("ports", str(few), "end programs that listen there")
-    return ok("ports", f"free ones of {ports.RANGE.start}-{ports.RANGE.stop - 1} are picked by hone up")
+    return ok("ports", f"hone up picks free ports of {ports.RANGE.start}-{ports.RANGE.stop - 1}")
 
 
 def open_files(_: Deployment) -> Iterator[Finding]:

@@ -126,13 +126,14 @@ def _exchange(judge: Named, question: Asked) -> Exchange:
     if isinstance(question, Rating):
         if protocol == "pooling" or judge.own:
             return ratings.exchange(judge.endpoint, question)
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} is no reward model: its protocol is {protocol}, "
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge {judge.name} is not a reward model: found protocol "
+                          f"{protocol}, "
                           "expected pooling")
     if isinstance(question, Question):
         if protocol == "chat":
             return chat_completions.exchange(judge.endpoint, question)
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"{judge.name} has the protocol {protocol}, and is no model that "
-                          "could be asked")
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the judge {judge.name} does not answer questions: found protocol "
+                          f"{protocol}, expected chat")
     if protocol == "verify":
         return verification.exchange(judge.endpoint, question)
     raise JudgeFailed(ErrorKind.MODEL_SERVER, f"no verify server {judge.name!r} is set: `hone judges set {judge.name} "

@@ -79,8 +79,8 @@ async def _attempt(client: httpx.AsyncClient, endpoint: Endpoint, exchange: Exch
     except TimeoutError as error:
         raise _Busy(f"the judge did not answer within {endpoint.terms.timeout_s:g} s") from error
     except (httpx.InvalidURL, UnicodeError, httpx.LocalProtocolError) as error:
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, "the judge cannot be asked: its address or its secret is none that "
-                          f"a request can have ({type(error).__name__})") from None
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, "invalid URL or header value in the judge's address or secret "
+                          f"({type(error).__name__})") from None
     except httpx.HTTPError as error:
         raise _Busy(f"the judge cannot be reached: {type(error).__name__}") from error
     if response.status_code in _PASSING or response.status_code >= 500:

@@ -46,7 +46,8 @@ def _reply(content: bytes, model: str) -> Reply:
         made = _Pooling()
     numbers = _numbers([one.data for one in made.data])
     if len(numbers) != 1:
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"found {len(numbers)} numbers, expected one, of a reward model: "
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"found {len(numbers)} numbers, expected a single number from a "
+                          "reward model: "
                           f"{content[:SHOWN].decode(errors='replace')}")
     tokens = made.usage.prompt_tokens if made.usage else 0
     return Reply(json.dumps(numbers[0]), made.model or model, max(0, tokens))

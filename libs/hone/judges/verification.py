@@ -29,10 +29,10 @@ def _reply(content: bytes, sent: Mapping[str, Any], model: str) -> Reply:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict) or "reward" not in given:
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, "the verify server answered with something else than a JSON object "
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, "the verify server's answer is not a JSON object "
                           f"with a reward: {content[:SHOWN].decode(errors='replace')}")
     if given.get(_FAILED) or given.get("mask_sample"):
-        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the verify server says that its reward is none: {_why(given)}")
+        raise JudgeFailed(ErrorKind.MODEL_SERVER, f"the verify server gave no reward: {_why(given)}")
     own = {name: value for name, value in given.items() if name not in sent or value != sent[name]}
     return Reply(json.dumps({"reward": given["reward"], **own}, ensure_ascii=False), model)
 

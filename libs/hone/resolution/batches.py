@@ -46,7 +46,7 @@ def _open_at_a_time(spec: RunSpec) -> list[Problem]:
         return [Problem(at, str(size), f"at most {MOST_GROUPS // steps}{beside}: a run has at most {MOST_GROUPS} "
                         "groups open at a time")]
     if size * steps * spec.batch.samples > MOST_SAMPLES:
-        return [Problem("batch.samples", str(spec.batch.samples), f"at most {MOST_SAMPLES // (size * steps)} beside "
+        return [Problem("batch.samples", str(spec.batch.samples), f"at most {MOST_SAMPLES // (size * steps)} with "
                         f"{size} groups of a step{beside}: a run has at most {MOST_SAMPLES} samples open at a time")]
     return []
 

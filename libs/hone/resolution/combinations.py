@@ -99,7 +99,7 @@ def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:
     if isinstance(params, RolloutBounds):
         return [] if low > 1 or not method(slots, "advantage").needs_peers else [Problem(
             "algorithm.allocation.params.n_min", "1", f"at least 2, because advantage {slots['advantage']['name']} "
-            "compares the samples of a group: a single one has no peer")]
+            "compares the samples of a group, and a single sample has no peer")]
     fewest = max(math.ceil(samples / 2), min(samples, 1 + method(slots, "advantage").needs_peers))
     if low >= fewest:
         return []
@@ -176,7 +176,7 @@ def _evaluating_harness(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: 
     if spec.harness is None or names.of_harness(spec.harness) or not evaluates_only(HARNESSES[spec.harness.name]):
         return []
     return [Problem("harness.name", found(spec.harness.name),
-                    "a harness that is trained; name this one in eval.sources")]
+                    "a harness that can be trained; this harness only evaluates, so name it in eval.sources")]
 
 
 def _temperatures(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -209,10 +209,10 @@ def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
                         f"weights of the rules that grade turns here: {', '.join(sorted(rules))}")
                 for rule, weight in unknown.items()]
     scored = ", or a grader of steps" if "steps" in needs(slots, readers[0]) else ""
-    why = f"grades turns{scored}, because {readers[0]} {reader['name']} reads what rules gave them"
+    why = f"grades turns{scored}, because {readers[0]} {reader['name']} reads the scores of turns"
     if "rules" in environment.params.model_fields:
         return [Problem("task.params.rules", "nothing", f"a rule that {why}")]
-    return [Problem("task.environment", found(spec.task.kind), f"one that {why}")]
+    return [Problem("task.environment", found(spec.task.kind), f"an environment that {why}")]
 
 
 def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -231,9 +231,9 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
     if spec.batch.samples != 1:
         problems.append(Problem("batch.samples", str(spec.batch.samples), "1, because the run is supervised"))
     if spec.grader is not None and spec.eval is None:
-        problems.append(Problem("grader", found(spec.grader), "none: the run is supervised and evaluates nothing"))
+        problems.append(Problem("grader", found(spec.grader), "null: the run is supervised and evaluates nothing"))
     if spec.eval is not None and spec.eval.source is None and spec.eval.sources is None:
-        problems.append(Problem("eval.source", "nothing", "where held-out tasks come from, because the training "
+        problems.append(Problem("eval.source", "nothing", "a source of held-out tasks, because the training "
                                 "rows have completions and no answers; or eval: null"))
     if spec.eval is not None:
         problems += [Problem(f"eval.sources[{place}].name", found(one.name), "a source with an environment or a "
@@ -252,7 +252,7 @@ def _updates(spec: RunSpec, slots: Slots) -> list[Problem]:
     if batch.minibatches <= batch.prompts or builder(slots).makes_pairs:
         return []
     return [Problem("batch.minibatches", str(batch.minibatches),
-                    f"at most {batch.prompts}: each part has one of batch.prompts")]
+                    f"at most {batch.prompts} (batch.prompts): each part has at least one group")]
 
 
 def _verified_pace(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -286,7 +286,8 @@ def _verified_question(spec: RunSpec, slots: Slots) -> list[Problem]:
         return []
     if name == "verification" or not isinstance(ENVIRONMENTS[name], Asks):
         return [Problem("task.environment", found(name),
-                        f"one that asks a question and is answered once, {_SELF_VERIFY} shows a judge both texts")]
+                        f"an environment that asks a question and is answered once, {_SELF_VERIFY} shows a judge both "
+                        "texts")]
     if spec.harness is not None and spec.harness.name != "chat":
         return [Problem("harness.name", found(spec.harness.name),
                         f"chat, {_SELF_VERIFY} reads answers and verdicts as text")]
@@ -301,10 +302,11 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
     if "components" in needs(slots, "advantage"):
         name = slots["advantage"]["name"]
         problems.append(Problem("algorithm.advantage.name", found(name),
-                                f"one that reads no parts of a reward, {_SELF_VERIFY} has verdicts, which have none"))
+                                f"a method that does not read components of a reward, {_SELF_VERIFY} has verdicts "
+                                "without components"))
     if spec.contexts.privileged:
         problems.append(Problem("contexts.privileged", f"{len(spec.contexts.privileged)} texts",
-                                f"none, {_SELF_VERIFY} has judgements, whose items are not the task's"))
+                                f"none, {_SELF_VERIFY} has judgements, and their items are not the task's"))
     return problems
 
 

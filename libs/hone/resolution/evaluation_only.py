@@ -15,5 +15,5 @@ def problems(spec: RunSpec, unread: Collection[str] = ()) -> list[Problem]:
     if spec.eval is None and not covered("eval", unread):
         wrong.append(Problem("steps", "0", "at least 1, because eval is null and nothing would be done"))
     if spec.judge_check is not None:
-        wrong.append(Problem("judge_check", "one", "null beside steps: 0, because it guards what is trained"))
+        wrong.append(Problem("judge_check", "an object", "null, because steps is 0: the check guards training"))
     return wrong

@@ -29,7 +29,7 @@ def worlds(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — on
     reading = [(at, one) for at, one in of_run(spec) if Reads.WORLD in one.grader.reads]
     if reading and _asks(spec):
         return [Problem(f"{at}.type", found(one.params.type), f"a grader of answers, because environment "
-                        f"{spec.task.kind} asks one question and has no state that an action changes")
+                        f"{spec.task.kind} asks a single question and has no state that an action changes")
                 for at, one in reading]
     return [problem for at, one in reading for problem in _paths(spec, at, one)]
 

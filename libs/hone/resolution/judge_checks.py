@@ -79,5 +79,6 @@ def grader_of(spec: RunSpec) -> Spec | None:
 def unfit(grader: Spec, at: str) -> list[Problem]:
     """Return why a grader reads more than the outputs of a set."""
     beside = sorted(grader.reads - {Reads.OUTPUT})
-    return [Problem(at, found(grader.params.type), f"a grader of single outputs; this one reads the {beside[0]}")
+    return [Problem(at, found(grader.params.type), f"a grader of single outputs; this grader reads the {beside[0]} as "
+                    "well")
             ] if beside else []

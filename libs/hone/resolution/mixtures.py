@@ -33,7 +33,7 @@ def problems(spec: RunSpec, slots: Slots) -> Iterator[Problem]:
         yield from _one_range(spec, slots)
         if builder(slots).judges_answers:
             yield Problem("task.mixture", f"{len(mixture)} sources", "a single task, because builder "
-                          f"{slots['builder']['name']} judges the answers to one")
+                          f"{slots['builder']['name']} judges the answers to a single task")
 
 
 def of_evaluation(spec: RunSpec) -> Iterator[Problem]:
@@ -42,7 +42,8 @@ def of_evaluation(spec: RunSpec) -> Iterator[Problem]:
     if evaluation is None or evaluation.sources is None:
         return
     if evaluation.source is not None:
-        yield Problem("eval.sources", f"{len(evaluation.sources)} beside eval.source", "one of the two")
+        yield Problem("eval.sources", f"{len(evaluation.sources)} sources as well as eval.source", "only eval.source "
+                      "or only eval.sources")
     yield from _repeated(evaluation.sources, "eval.sources")
     yield from _unknown(spec, evaluation)
 
@@ -52,7 +53,7 @@ def _unknown(spec: RunSpec, evaluation: EvalSpec) -> Iterator[Problem]:
     for place, one in sources.references(evaluation.sources):
         if one.name not in known:
             expected = f"{one_of(one.name, known)}, the sources of task.mixture" if known else "an environment or a " \
-                "dataset beside the name, because the task is no mixture"
+                "dataset with the name, because the task is not a mixture"
             yield Problem(f"eval.sources[{place}].name", found(one.name), expected)
 
 
@@ -73,7 +74,7 @@ def _weights(spec: RunSpec) -> Iterator[Problem]:
             yield Problem(at, found(None), "a weight above 0, as other sources have; or no weight in any of them")
         elif one.weight is None and one.dataset is None:
             yield Problem(at, found(None), "a weight above 0, because an environment makes tasks without end: it has "
-                          "no number of rows that could be its weight")
+                          "no number of rows to weigh it by")
     if given and spec.task.temperature is not None:
         yield Problem("task.temperature", str(spec.task.temperature), "null, because the sources have weights")
 
@@ -84,7 +85,7 @@ def _temperatures(spec: RunSpec) -> Iterator[Problem]:
         own, ours = one.spec.sampling.temperature, spec.sampling.temperature
         if own != ours:
             yield Problem(f"{one.at}.sampling.temperature", str(own),
-                          f"{ours}, that of the stage: a step is trained at one temperature")
+                          f"{ours}, as in the stage: a step is trained at a single temperature")
 
 
 def _one_range(spec: RunSpec, slots: Slots) -> Iterator[Problem]:
@@ -92,8 +93,8 @@ def _one_range(spec: RunSpec, slots: Slots) -> Iterator[Problem]:
     for slot, methods in _SCALED.items():
         filling: Any = slots[slot]
         if filling["name"] in methods and len(ranges := _ranges(spec)) > 1:
-            yield Problem(f"algorithm.{slot}.name", found(filling["name"]), "another one: it needs sources whose "
-                          f"graders have one range of scores, and these have {_listed(ranges)}")
+            yield Problem(f"algorithm.{slot}.name", found(filling["name"]), "a method that does not read scores by "
+                          f"their range: the graders of the sources have different ranges, {_listed(ranges)}")
 
 
 def _ranges(spec: RunSpec) -> list[tuple[float, float]]:

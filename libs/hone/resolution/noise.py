@@ -29,14 +29,15 @@ def of_evaluation(spec: RunSpec) -> list[Problem]:
     if spec.eval is None or spec.eval.noise is None:
         return []
     if not spec.eval.noise.intensity:
-        return [Problem("eval.noise.intensity", "0", "at least 1, because a series without noise is the sampled one")]
+        return [Problem("eval.noise.intensity", "0", "at least 1, because a series without noise equals the sampled "
+                        "series")]
     return [*_unwritten(spec.eval.noise, "eval"), *_unjudged(spec.eval.noise), *(
         problem for source in sources.held_out(spec) for problem in _unfit(source.spec.task, spec.eval.noise, "eval"))]
 
 
 def _unwritten(noise: NoiseSpec, at: str) -> Iterator[Problem]:
     if noise.writer == "model" and WRITTEN.isdisjoint(noise.types):
-        yield Problem(f"{at}.noise.writer", "model", f"rules, or one of the types that a model writes: {_WRITTEN}")
+        yield Problem(f"{at}.noise.writer", "model", f"rules, or a type that a model writes: {_WRITTEN}")
 
 
 def _unjudged(noise: EvalNoise) -> Iterator[Problem]:
@@ -50,8 +51,8 @@ def _unfit(task: TaskSource, noise: NoiseSpec, at: str) -> Iterator[Problem]:
     if not noise.intensity or environment is None:
         return
     if isinstance(environment, Asks):
-        yield Problem(f"{at}.noise", ", ".join(noise.types), f"none: {task.kind} asks single questions, whose answers "
-                      "have no results of tools")
+        yield Problem(f"{at}.noise", ", ".join(noise.types), f"no noise: {task.kind} asks single questions, without "
+                      "results of tools")
         return
     if (spoken := USERS.intersection(noise.types)) and "user" not in environment.asked_roles:
         yield Problem(f"{at}.noise.types", ", ".join(sorted(spoken)), f"types of tools alone: {task.kind} has no user")

@@ -13,7 +13,7 @@ def pace(spec: RunSpec, slots: Slots) -> list[Problem]:
     if not builder(slots).makes_pairs or spec.max_staleness == 0:
         return []
     return [Problem("max_staleness", str(spec.max_staleness), f"0, because builder {slots['builder']['name']} compares "
-                    "the policy with the one that sampled a step's pairs")]
+                    "the policy with the policy that sampled a step's pairs")]
 
 
 def outcomes(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -21,7 +21,7 @@ def outcomes(spec: RunSpec, slots: Slots) -> list[Problem]:
     name = spec.task.kind
     if not builder(slots).makes_pairs or name not in ENVIRONMENTS or not isinstance(ENVIRONMENTS[name], Asks):
         return []
-    return [Problem("task.environment", found(name), f"one that scores an episode itself, because builder "
+    return [Problem("task.environment", found(name), f"an environment that scores an episode itself, because builder "
                     f"{slots['builder']['name']} compares how continuations end")]
 
 

@@ -38,13 +38,14 @@ def teacher(spec: RunSpec, slots: Slots) -> list[Problem]:
     if not by:
         named = [("roles.teacher", model.model)] if model else []
         named += [("contexts.privileged", f"texts: {len(texts)}")] if texts else []
-        return [Problem(at, what, "none, because no method of the run reads what it says") for at, what in named]
+        return [Problem(at, what, "none, because no method of the run reads it") for at, what in named]
     if model is None and not texts:
-        return [Problem("roles.teacher", "nothing", f"a teacher, or contexts.privileged, because {by} reads what it "
-                        "says")]
+        return [Problem("roles.teacher", "nothing", f"a teacher, or contexts.privileged, because {by} reads "
+                        "its log-probabilities")]
     if model is not None and texts:
-        return [Problem("contexts.privileged", f"texts: {len(texts)}, beside roles.teacher", "one of the two, because "
-                        f"{by} reads one word")]
+        return [Problem("contexts.privileged", f"texts: {len(texts)}, as well as roles.teacher", "only roles.teacher "
+                        "or "
+                        f"only contexts.privileged, because {by} reads a single teacher")]
     return []
 
 

@@ -126,8 +126,8 @@ def _phases(spec: RunSpec) -> Iterator[Problem]:
     for at, algorithm in (("algorithm", spec.algorithm), *of_stages):
         name = "" if algorithm is None else presets.builder_of(algorithm)
         if name in BUILDERS and BUILDERS[name].judges_answers:
-            yield Problem(f"{at}.builder", found(name), "another builder beside stages, because this one has "
-                          "phases of its own")
+            yield Problem(f"{at}.builder", found(name), "another builder, or no stages, because this builder "
+                          "has phases of its own")
 
 
 def _of_stage(
@@ -154,7 +154,7 @@ def _unread(spec: RunSpec) -> Iterator[Problem]:
                           ("contexts.privileged", bool(spec.contexts.privileged), taught),
                           ("critic", spec.critic is not None, any(reader(slots, "values") for slots in read))):
         if given and not by:
-            yield Problem(at, "one", "none, because no method of any stage reads what it says")
+            yield Problem(at, "a value", "no value, because no method of any stage reads it")
     asks = askable(spec).union(*(askable(stage.spec) for stage in stages(spec)))
     for role, one in spec.roles.asked.items():
         if role not in asks:

@@ -105,7 +105,7 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str) or key in seen:
-                problem = f"the key {key} twice" if isinstance(key, str) else f"the key {key!r:.60}, which is no text"
+                problem = f"the key {key} twice" if isinstance(key, str) else f"the key {key!r:.60}, not a text"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

@@ -12,7 +12,7 @@ from hone.spec.roles import AuthorSpec
 class AgentSpec(AuthorSpec):
     """Who acts, or judges: equal questions should have equal answers."""
 
-    max_tokens: int = Field(1024, ge=1, le=65_536, description="Most tokens of one answer.")
+    max_tokens: int = Field(1024, ge=1, le=65_536, description="Most tokens of an answer.")
     temperature: float = Field(0.0, ge=0, le=2)
 
 

@@ -33,5 +33,5 @@ class ModelSpec(Strict):
     @model_validator(mode="after")
     def _form_of_an_adapter(self) -> "ModelSpec":
         if self.lora is not None and self.kind != "lora":
-            raise ValueError("expected kind: lora beside lora, or no lora")
+            raise ValueError("expected kind: lora where lora is given")
         return self

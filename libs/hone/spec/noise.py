@@ -34,10 +34,11 @@ class NoiseTerms(Strict):
     prob: float = Field(0.7, ge=0, le=1, description="Chance that the result of a step is changed, where it may be.")
     start: int = Field(1, ge=1, description="First step whose result may be changed, from 1.")
     interval: int = Field(
-        1, ge=0, description="A result may be changed only more than this many steps after the last one that was.")
+        1, ge=0, description="Steps between two changed results: the next may be changed only after more steps than "
+                             "this.")
     most: int | None = Field(
         None, ge=-1, description="Most injections of an episode, instead of the intensity's; -1: any.")
-    most_of_tool: int = Field(2, ge=-1, description="Most injections into the results of one tool; -1: any.")
+    most_of_tool: int = Field(2, ge=-1, description="Most injections into the results of a single tool; -1: any.")
     where: Third = Field("anywhere", description="The third of the expected episode in which results are changed.")
     expected_steps: int | None = Field(
         None, ge=1, description="Steps of a clean episode, by which its thirds are counted.")
@@ -45,17 +46,18 @@ class NoiseTerms(Strict):
         True, description="Offer a tool `repair`: called with the name of a tool, it ends the noise in that tool's "
         "results.")
     writer: Literal["rules", "model"] = Field(
-        "rules", description="Who writes the noise of tools but failures: rules, or the model or endpoint of the role "
+        "rules", description="Author of the noise of tools, failures aside: rules, or the model or endpoint of the "
+                             "role "
         "noiser (roles.asked.noiser), whose words are checked.")
     guidelines: dict[Written, Guideline] | None = Field(
-        None, exclude_if=is_none, description="By type, what the noiser reads instead of Hone's guideline, such as "
-        "`hone noise evolve` finds. What is checked of its words stays.")
+        None, exclude_if=is_none, description="Guidelines by type, which replace Hone's own, such as "
+        "`hone noise evolve` finds. The noiser's words are checked as before.")
     seed: int = Field(0, ge=0, lt=2**31, description="Seed of all draws, with the task's own.")
 
     @model_validator(mode="after")
     def _thirds(self) -> "NoiseTerms":
         if self.where != "anywhere" and self.expected_steps is None:
-            raise ValueError("expected expected_steps beside where, which names a third of an episode")
+            raise ValueError("expected a value of expected_steps, because where names a third of an episode")
         return self
 
     @property
@@ -93,9 +95,9 @@ class NoiseSpec(NoiseTerms):
 
     types: list[NoiseType] = Field(
         ["failure", "incomplete", "error", "redundancy", "misleading"], min_length=1,
-        description="Types of noise in the results of tools, and in the words of a user. An episode has one of them, "
-        "each as often as it stands here.")
-    share: float = Field(0.5, ge=0, le=1, description="Share of the groups that have noise; the others are clean.")
+        description="Types of noise in the results of tools, and in the words of a user. An episode has a single "
+        "type; a type that stands here twice is drawn twice as often.")
+    share: float = Field(0.5, ge=0, le=1, description="Share of the groups that have noise; the rest is clean.")
 
     @model_validator(mode="after")
     def _solvable(self) -> "NoiseSpec":
@@ -111,7 +113,7 @@ class NoiseSpec(NoiseTerms):
     def _read(self) -> "NoiseSpec":
         """A guideline that nobody reads is a mistake."""
         if self.guidelines and self.writer != "model":
-            raise ValueError("expected writer: model beside guidelines, which rules do not read")
+            raise ValueError("expected writer: model where guidelines are given, because rules do not read them")
         if unread := set(self.guidelines or {}).difference(self.types):
             raise ValueError(f"expected guidelines for the types alone, found {', '.join(sorted(unread))}")
         return self

@@ -27,7 +27,7 @@ class AskedSpec(Strict):
         None, min_length=1, exclude_if=is_none, description="Instead of a model: name of an endpoint with OpenAI's "
         "chat completions, as `hone judges set` keeps it, or of a model as for a judge.")
     max_tokens: int | None = Field(
-        None, ge=1, le=65_536, exclude_if=is_none, description="Of an endpoint: most tokens of one answer; null: 512.")
+        None, ge=1, le=65_536, exclude_if=is_none, description="Of an endpoint: most tokens of an answer; null: 512.")
     temperature: float | None = Field(
         None, ge=0, le=2, exclude_if=is_none, description="Of an endpoint: its temperature; null: 0.7.")
 
@@ -36,7 +36,7 @@ class AskedSpec(Strict):
         if (self.model is None) == (self.endpoint is None):
             raise ValueError("expected either model or endpoint")
         if self.endpoint is None and (self.max_tokens is not None or self.temperature is not None):
-            raise ValueError("expected max_tokens and temperature beside an endpoint alone: a model has the run's")
+            raise ValueError("expected max_tokens and temperature only with an endpoint: a model has the run's")
         return self
 
     @property
@@ -59,7 +59,7 @@ class AuthorSpec(Strict):
     endpoint: str | None = Field(
         None, min_length=1, max_length=300, description="Instead of a model: name of an endpoint with OpenAI's chat "
         "completions, as `hone judges set` keeps it, or of a model as for a judge.")
-    max_tokens: int = Field(8192, ge=1, le=65_536, description="Most tokens of one answer.")
+    max_tokens: int = Field(8192, ge=1, le=65_536, description="Most tokens of an answer.")
     temperature: float = Field(0.7, ge=0, le=2)
 
     @model_validator(mode="after")
@@ -77,7 +77,7 @@ class AuthorSpec(Strict):
 class TrialSpec(AuthorSpec):
     """Who tries the tasks of a package, with all tools and with half of them hidden. ScaleEnv's check is ours."""
 
-    max_tokens: int = Field(1024, ge=1, le=65_536, description="Most tokens of one answer.")
+    max_tokens: int = Field(1024, ge=1, le=65_536, description="Most tokens of an answer.")
     rollouts: int = Field(8, ge=1, le=64, description="Episodes of each task, with all tools and with half of them.")
     turns: int = Field(30, ge=1, le=500, description="Most turns of an episode.")
 

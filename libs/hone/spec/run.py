@@ -30,7 +30,7 @@ class SamplingSpec(Strict):
         default_factory=list, max_length=64, description="Texts that end a completion.")
     include_stop: bool | None = Field(
         None, description="Keep the stop text that ends a completion, with its ids, which are trained; null: where a "
-        "grader or harness reads what it closes, such as </answer>.")
+        "grader or harness reads the text that it closes, such as </answer>.")
 
 
 class Slot(Strict):
@@ -38,7 +38,7 @@ class Slot(Strict):
 
     name: str = Field(description="Name of the method.")
     params: dict[str, Any] = Field(
-        default_factory=dict, description="Parameters of the method; a missing one has its default.")
+        default_factory=dict, description="Parameters of the method; a missing parameter has its default.")
 
 
 class TaskSource(Strict):
@@ -48,7 +48,7 @@ class TaskSource(Strict):
         None, description="Name of an environment (`hone environments`); null: the dataset's rows are questions.")
     params: dict[str, Any] = Field(default_factory=dict, description="Parameters of the environment.")
     dataset: str | None = Field(
-        None, description="Name of an uploaded dataset, whose rows are the tasks; null: the environment makes the "
+        None, description="Name of an uploaded dataset. Its rows are the tasks; null: the environment makes the "
         "tasks.")
     noise: NoiseSpec | None = Field(
         None, exclude_if=is_none, description="Noise in the results of the environment's tools; null: none.")
@@ -92,7 +92,7 @@ class EvalSource(NamedSource):
     @model_validator(mode="after")
     def _at_least_one(self) -> "EvalSource":
         if self.is_reference and (self.params or self.grader or self.harness or self.sampling):
-            raise ValueError("expected environment, dataset or both beside other fields, or a name alone")
+            raise ValueError("expected environment, dataset or both together with other fields, or a name alone")
         return self
 
     @property
@@ -105,7 +105,8 @@ class TaskSpec(TaskSource):
     """Tasks to train on: one source, or a mixture of several."""
 
     mixture: list[MixedSource] | None = Field(
-        None, max_length=64, exclude_if=is_none, description="Sources, from one of which each group's task is drawn, "
+        None, max_length=64, exclude_if=is_none, description="Sources of tasks. Each group's task is drawn from a "
+        "single source, "
         "at random by seed and place; null: the task itself is the source.")
     temperature: float | None = Field(
         None, gt=0, le=1e6, exclude_if=is_none, description="Of a mixture without weights: a source with n rows has "
@@ -119,7 +120,7 @@ class TaskSpec(TaskSource):
         if self.mixture is not None and (own or self.params or self.noise):
             raise ValueError("expected mixture alone, or environment and dataset")
         if self.mixture is None and self.temperature is not None:
-            raise ValueError("expected temperature beside mixture")
+            raise ValueError("expected temperature only with mixture")
         return self
 
 
@@ -131,13 +132,13 @@ class EvalSpec(Strict):
         "fewer.")
     samples: int = Field(
         1, ge=1, le=1024, exclude_if=(1).__eq__, description="Sampled answers to each task, whose mean is its score "
-        "(avg@k); the greedy answer is one.")
+        "(avg@k). The greedy answer comes in addition.")
     every: int = Field(
         25, ge=1, le=MOST, description="Steps between evaluations; the base and the last step are always evaluated.")
     seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed with which the held-out tasks are drawn.")
     source: TaskSource | None = Field(
-        None, description="Source of the held-out tasks; null: the training source, of which about one task in 16 is "
-        "held out, and of a dataset at least one.")
+        None, description="Source of the held-out tasks; null: the training source, of which about a sixteenth is "
+        "held out, and of a dataset at least a row.")
     sources: list[EvalSource] | None = Field(
         None, min_length=1, max_length=64, exclude_if=is_none, description="Several sources of held-out tasks, each "
         "with a score of its own; null: source, or else the task's own sources.")
@@ -161,10 +162,11 @@ class BatchSpec(Strict):
     prompts: int = Field(
         32, ge=1, le=65_536, description="Groups of a step (rows, when supervised); with a schedule: the largest step.")
     schedule: BatchSizeSpec | None = Field(
-        None, description="Batch sizes that change over the run and determine its number of steps; null: one size.")
+        None, description="Batch sizes that change over the run and determine its number of steps; null: a constant "
+                          "size.")
     samples: int = Field(8, ge=1, le=4096, description="Rollouts of a group (1, when supervised).")
     minibatches: int = Field(
-        1, ge=1, le=1024, description="Parts into which a step's groups are cut; each part makes one update.")
+        1, ge=1, le=1024, description="Parts into which a step's groups are cut; each part makes an update.")
     epochs: int = Field(1, ge=1, le=1024, description="Passes over the parts of a step.")
 
 
@@ -213,7 +215,7 @@ class AlgorithmSpec(Strict):
     skip_zero_advantage: bool = Field(
         True, description="Leave samples without gradient out of the forward pass; the result is the same.")
     truncated: Literal["keep", "drop"] = Field(
-        "keep", description="Samples that were cut off at max_tokens: keep treats them like others; drop leaves them "
+        "keep", description="Samples that were cut off at max_tokens: keep treats them like the rest; drop leaves them "
         "out of statistics and loss.")
 
 
@@ -236,9 +238,10 @@ class StageSpec(Strict):
     task: TaskSpec | None = Field(
         None, description="Tasks to train on; grader and harness of the run do not apply to them.")
     grader: dict[str, Any] | None = Field(
-        None, description="JSON of a grader, with its type; null: the run's, or the environment's own beside a task.")
+        None, description="JSON of a grader, with its type; null: the run's, or the environment's own where the stage "
+                          "has a task.")
     harness: Slot | None = Field(
-        None, description="Harness; null: the run's, or the environment's own beside a task.")
+        None, description="Harness; null: the run's, or the environment's own where the stage has a task.")
     algorithm: Annotated[AlgorithmSpec, _OrPreset()] | None = Field(
         None, description="The whole algorithm, also the slots not given here; null: the run's.")
     sampling: SamplingSpec | None = Field(None, description="How the policy samples; null: as in the run.")
@@ -259,7 +262,8 @@ class JudgeCheckSpec(Strict):
         "dataset, whose rows have output and label.")
     every: int = Field(50, ge=1, le=MOST, description="Steps between checks; a judge that changed is checked at once.")
     least: float = Field(
-        0.6, ge=-1, le=1, description="Smallest 1 - fp - fn, what the judge's errors leave of the difference between "
+        0.6, ge=-1, le=1, description="Smallest 1 - fp - fn: the part of the difference that the judge's errors leave "
+                                      "between "
         "right and wrong. Below it the run is refused, or stops.")
     most_key_accepts: float = Field(
         0.02, ge=0, le=1, description="Largest share of texts without an answer, of the kind master_key, that the "
@@ -298,7 +302,7 @@ class RunSpec(Strict):
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="The policy's optimizer.")
     critic: CriticSpec | None = Field(
         None, description="The critic; null: the default critic where a method reads values, else none.")
-    roles: RolesSpec = Field(default_factory=RolesSpec, description="Models beside the one to train.")
+    roles: RolesSpec = Field(default_factory=RolesSpec, description="Models that the run uses and does not train.")
     contexts: ContextsSpec = Field(
         default_factory=ContextsSpec, description="Other prompts under which completions are scored.")
     steps: Annotated[int, Field(
@@ -316,7 +320,7 @@ class RunSpec(Strict):
     snapshot_every: int = Field(
         1, ge=1, le=MOST, description="Steps between snapshots, from which training resumes exactly.")
     keep_versions: int = Field(
-        4, ge=1, le=MOST, description="Newest versions whose weights are kept, besides checkpoints.")
+        4, ge=1, le=MOST, description="Newest versions whose weights are kept, in addition to checkpoints.")
     checkpoint_every: int = Field(
         0, ge=0, le=MOST, description="Steps between versions that are kept for good; 0: only the last.")
     gap_alarm_nats: float = Field(

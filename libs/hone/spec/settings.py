@@ -333,7 +333,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     given = {name: value for name, value in resolved(environment).items()
              if name.startswith("HONE_") and not _is_other(name)}
     if unknown := sorted(given.keys() - VARIABLES.keys()):
-        raise Invalid(Problem(name, "a variable that is no setting", _nearest(name)) for name in unknown)
+        raise Invalid(Problem(name, "a variable that does not exist", _nearest(name)) for name in unknown)
     try:
         return Settings.model_validate(_nested(given))
     except ValidationError as error:
@@ -372,7 +372,7 @@ def _is_other(name: str) -> bool:
 
 def _nearest(name: str) -> str:
     near = get_close_matches(name, VARIABLES, n=1)
-    return f"{near[0]}, or another one of docs/settings.md" if near else "one of docs/settings.md"
+    return f"{near[0]}, or another variable of docs/settings.md" if near else "a variable of docs/settings.md"
 
 
 def _nested(given: Mapping[str, str]) -> dict[str, object]:

@@ -17,7 +17,7 @@ def from_files(environment: Mapping[str, str], names: Collection[str]) -> dict[s
     for name in sorted(name for name in names if name + _FILE in environment):
         path = found.pop(name + _FILE)
         if name in environment:
-            problems.append(Problem(name + _FILE, f"{name} beside it", "one of the two"))
+            problems.append(Problem(name + _FILE, f"{name} as well", f"only {name} or only {name}{_FILE}"))
             continue
         try:
             found[name] = Path(path).read_text().rstrip("\r\n")

@@ -104,7 +104,7 @@ def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
     label = read(folder)
     with psycopg.connect(owner_url, row_factory=dict_row) as connection:
         if (connection.execute(statement("backups.holds_work")).fetchone() or {})["found"]:
-            raise NoBackup("the database has runs, models or data: restore into a new one")
+            raise NoBackup("the database has runs, models or data: restore into a new database")
     target, copies = objects.connect(objects_url), Directory(folder / _OBJECTS)
     target.delete(list(target.list(_MARKERS)))
     for key in copies.list(""):

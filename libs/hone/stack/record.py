@@ -57,7 +57,7 @@ def load(state: Path) -> Record:
     """Return the record of the stack in `state`. Raises StackMissing."""
     path = state / FILE
     if not path.exists():
-        raise StackMissing(f"there is no stack in {state} (hone up makes one)")
+        raise StackMissing(f"there is no stack in {state} (hone up creates a stack)")
     return Record.model_validate(json.loads(path.read_text()))
 
 

@@ -122,7 +122,7 @@ def test_an_endpoint_speaks_by_its_name(shops: Client, base: str) -> None:
 
 @pytest.mark.parametrize(("named", "expected"), [
     ({}, "expected either model or endpoint"), ({"model": "a", "endpoint": "b"}, "expected either model or endpoint"),
-    ({"model": "a", "temperature": 1.0}, "beside an endpoint alone")])
+    ({"model": "a", "temperature": 1.0}, "only with an endpoint")])
 def test_a_role_has_one_voice(shops: Client, base: str, named: dict[str, Any], expected: str) -> None:
     [problem] = refusal(shops, seed.spec(base, task={"environment": "shop"}, roles={"asked": {"user": named}}))
     assert problem.startswith("roles.asked.user: ")

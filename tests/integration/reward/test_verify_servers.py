@@ -86,8 +86,8 @@ FAILURES = [
     ("status 500", JUDGE_ERROR, "model_grader_server_error", "(after 2 attempts): the sandbox is away"),
     ("status 422", JUDGE_ERROR, "model_grader_refusal_error", "refuses the question with status 422"),
     ("stall", JUDGE_ERROR, "model_grader_server_error", "did not answer within 1.5 s (after 2 attempts)"),
-    ("garbage", JUDGE_ERROR, "model_grader_server_error", "something else than a JSON object with a reward"),
-    ("silent", JUDGE_ERROR, "model_grader_server_error", "something else than a JSON object with a reward"),
+    ("garbage", JUDGE_ERROR, "model_grader_server_error", "is not a JSON object with a reward"),
+    ("silent", JUDGE_ERROR, "model_grader_server_error", "is not a JSON object with a reward"),
     ("masked", JUDGE_ERROR, "model_grader_server_error", "failure_reason the session was lost"),
     ("judge", JUDGE_ERROR, "model_grader_server_error", "_ng_failure_class judge_failed"),
     ("text", JUDGE_ERROR, "model_grader_parse_error", "expected a number in reward"),
@@ -122,7 +122,7 @@ def test_a_name_of_another_protocol_or_of_nobody_is_no_server(reward: Any, run: 
     cases = (({**GRADER, "server": "model"}, "no verify server 'model' is set"),
              ({**GRADER, "server": "away"}, "cannot be reached"),
              ({**GRADER, "server": "nobody"}, "no verify server 'nobody' is set"),
-             (judge, "gym has the protocol verify"))
+             (judge, "gym does not answer questions: found protocol verify"))
     with ThreadPoolExecutor(len(cases)) as threads:
         found = list(threads.map(lambda case, group: graded(reward, run, ["four"], group, case[0])[0],
                                  cases, run.groups(*range(len(cases)))))

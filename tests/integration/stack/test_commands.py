@@ -58,7 +58,7 @@ def test_up_detached_then_status_then_down(state: Path) -> None:
 @pytest.mark.parametrize("verb", ["down", "status"])
 def test_a_missing_stack_is_reported(tmp_path: Path, verb: str) -> None:
     done = hone(verb, tmp_path)
-    assert (done.returncode, done.stderr) == (1, f"error: there is no stack in {tmp_path} (hone up makes one)\n")
+    assert (done.returncode, done.stderr) == (1, f"error: there is no stack in {tmp_path} (hone up creates a stack)\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -48,7 +48,7 @@ def test_problems_are_in_the_order_of_the_text() -> None:
     ("", "nothing", None), ("# only words\n", "nothing", None), ("- a\n- b", "- a", 1), ("words", "words", 1),
     ("name: x\nmodel: {base: \nsteps: 1", "did not find expected", None), ("name: x\nname: y", "name twice", 2),
     ("a: &x [1]\nb: *x", "alias *x", 2), ("name: x\n\tsteps: 1", "cannot start any token", 2),
-    ("x" * (spec_text.LONGEST + 1), "262,145 characters", None), ("1: 2", "which is no text", 1),
+    ("x" * (spec_text.LONGEST + 1), "262,145 characters", None), ("1: 2", "not a text", 1),
 ])
 def test_a_text_that_is_no_spec_says_why_and_where(text: str, found: str, line: int | None) -> None:
     with pytest.raises(Unreadable) as refused:

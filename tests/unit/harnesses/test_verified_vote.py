@@ -88,7 +88,7 @@ def test_its_first_prompt_is_the_task() -> None:
 
 def test_it_is_refused_in_training_and_taken_in_an_evaluation() -> None:
     spec = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"}}
-    with pytest.raises(Invalid, match=r'harness\.name: found "verified_vote", expected a harness that is trained'):
+    with pytest.raises(Invalid, match=r'harness\.name: found "verified_vote", expected a harness that can be trained'):
         resolve({**spec, "harness": {"name": "verified_vote"}})
     source = {"name": "voted", "environment": "sort_digits", "harness": {"name": "verified_vote"}}
     assert resolve({**spec, "eval": {"sources": [source]}}).eval is not None

@@ -44,7 +44,7 @@ async def test_a_redirect_is_not_followed(status: int) -> None:
 
 
 async def test_an_address_that_no_request_can_have_is_a_failure_of_the_judge() -> None:
-    with pytest.raises(JudgeFailed, match="address or its secret"):
+    with pytest.raises(JudgeFailed, match="invalid URL or header value in the judge's address or secret"):
         await asked(httpx.Response(200, text=SAID), "http://judge:x")
 
 

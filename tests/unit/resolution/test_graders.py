@@ -10,7 +10,7 @@ from tests.support.resolution.base import BASE
 
 EACH = {"type": "each_call", "grader": {"type": "exact"}}
 STATE = {"type": "state", "expected": {"answer": "{{ item.answer }}"}}
-NO_WORLD = "asks one question and has no state that an action changes"
+NO_WORLD = "asks a single question and has no state that an action changes"
 
 
 @pytest.mark.parametrize(("spec", "problem"), [

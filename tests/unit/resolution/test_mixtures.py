@@ -82,7 +82,8 @@ FIRST, SECOND = ("task", "mixture", 0), ("task", "mixture", 1)
     (("eval", "sources"), [{"name": "zz"}], 'eval.sources[0].name: found "zz", expected one of rows, sort, sql'),
     (("eval", "sources"), [{"name": "o", "environment": "zz"}], 'eval.sources[0].environment: found "zz"'),
     (("eval", "sources"), [{"name": "sql"}, {"name": "sql"}], 'eval.sources[1].name: found "sql" a second time'),
-    (("eval",), {"source": {"environment": "sqlite"}, "sources": [{"name": "sql"}]}, "expected one of the two"),
+    (("eval",), {"source": {"environment": "sqlite"}, "sources": [{"name": "sql"}]}, "expected only eval.source or "
+     "only eval.sources"),
     (("roles",), {"asked": {"user": {"model": "b"}}}, "roles.asked.user: found"),
 ])
 def test_what_a_mixture_cannot_be_is_refused_by_its_field(

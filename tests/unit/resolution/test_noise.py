@@ -26,8 +26,8 @@ def test_a_source_keeps_its_noise_and_one_without_keeps_no_word_of_it() -> None:
 
 def test_single_questions_have_no_results_of_tools() -> None:
     [problem] = problems(task={"environment": "sort_digits", "noise": {"types": ["failure"]}})
-    assert problem == ("task.noise: found failure, expected none: sort_digits asks single questions, whose answers "
-                       "have no results of tools")
+    assert problem == ("task.noise: found failure, expected no noise: sort_digits asks single questions, without "
+                       "results of tools")
 
 
 def test_more_noise_than_turns_is_refused_by_its_field_in_an_evaluation_too() -> None:
@@ -65,7 +65,7 @@ def test_a_model_that_writes_noise_is_named_and_none_where_nobody_asks_it() -> N
     [nobody] = problems(task=SQLITE, roles=noiser)
     assert nobody.startswith('roles.asked.noiser: found "writer", expected none')
     [wrong] = problems(task={**SQLITE, "noise": {"types": ["failure"], "writer": "model"}})
-    assert wrong == ('task.noise.writer: found model, expected rules, or one of the types that a model writes: error, '
+    assert wrong == ('task.noise.writer: found model, expected rules, or a type that a model writes: error, '
                      "incomplete, misleading, redundancy")
 
 

@@ -154,12 +154,14 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
       ("harness.params.spans[0].role", 'unknown key with value "policy"', "one of end, name, parses, start, weight"),
       ("harness.params.spans[1].start", "nothing", "a value"), ("harness.params.spans[1].end", "nothing", "a value")]),
     ({**BASE, "algorithm": "hian"},
-     [("task.environment", '"sort_digits"', "one that grades turns, because advantage hian reads what rules gave")]),
+     [("task.environment", '"sort_digits"', "an environment that grades turns, because advantage hian reads the "
+       "scores")]),
     ({**BASE, "algorithm": "hian", "task": {"dataset": "rows"}}, [("task.environment", '"dataset"', "grades turns")]),
     ({**BASE, "algorithm": "hian", "task": {"environment": "sort_turns"}},
      [("task.params.rules", "nothing", "a rule that grades turns, because advantage hian")]),
     ({**BASE, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
-     [("task.environment", '"sort_digits"', "one that grades turns, or a grader of steps, because modulation step_c")]),
+     [("task.environment", '"sort_digits"', "an environment that grades turns, or a grader of steps, because "
+       "modulation step_c")]),
     ({**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
         "per_rule": True, "rule_weights": {"right": 2.0, "identity": 1.0}}}}},
      [("algorithm.advantage.params.rule_weights.identity", "1.0", "rules that grade turns here: length, right")]),
@@ -171,7 +173,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("roles.teacher", "nothing", "because loss teacher_kl reads")]),
     ({**BASE, "algorithm": "sdar"}, [("roles.teacher", "nothing", "or contexts.privileged, because regularizer sdar")]),
     ({**BASE, "algorithm": "rlsd", **TEACHER, **HINT},
-     [("contexts.privileged", "texts: 2, beside roles.teacher", "one of the two, because modulation rlsd")]),
+     [("contexts.privileged", "texts: 2, as well as roles.teacher", "only roles.teacher or")]),
     ({**BASE, "algorithm": "aopd", **TEACHER},
      [("roles.teacher.top_k", "0", "at least 1, because regularizer local_divergence")]),
     ({**BASE, "algorithm": "aopd", **HINT}, [("contexts.top_k", "0", "at least 1, because regularizer local")]),
@@ -330,7 +332,7 @@ def test_files_are_read_as_json_and_yaml(text: bytes, value: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    (b"a: 1\na: 2", "the key a twice"), (b"1: 2", "the key 1, which is no text"), (b"[1]", "found [1]"),
+    (b"a: 1\na: 2", "the key a twice"), (b"1: 2", "the key 1, not a text"), (b"[1]", "found [1]"),
     (b"", "found nothing"), (b"a: [", "expected YAML or JSON"), (b"\xff\xfe\xff", "expected YAML or JSON"),
     (b"!!python/object:os.system {}", "expected YAML or JSON"), (b"{" * 2000, "expected YAML or JSON")])
 def test_what_is_no_object_is_refused(text: bytes, words: str) -> None:

@@ -36,7 +36,7 @@ def test_single_questions_may_be_judged(changes: dict[str, Any]) -> None:
     ({"task": {"environment": "verification", "dataset": "rows"}}, "task.environment", '"verification"', "both texts"),
     ({"harness": {"name": "tool_loop"}}, "harness.name", '"tool_loop"', "chat"),
     ({"algorithm": {"preset": "self_verify", "advantage": {"name": "gdpo"}}, "grader": PARTS},
-     "algorithm.advantage.name", '"gdpo"', "no parts of a reward"),
+     "algorithm.advantage.name", '"gdpo"', "does not read components"),
     ({"algorithm": {"preset": "self_verify", "advantage": {"name": "opd"}},
       "contexts": {"privileged": [{"text": "{{ item.answer }}"}]}}, "contexts.privileged", "1 texts", "none, because"),
     (builder(mode="mixed"), "algorithm.builder.params.mode", '"mixed"', "verify_alter"),

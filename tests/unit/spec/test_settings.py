@@ -30,7 +30,7 @@ def test_every_wrong_value_is_refused_by_its_variable() -> None:
 @pytest.mark.parametrize(("name", "expected"), [
     ("HONE_LEASES", "HONE_LEASE_S"), ("HONE_ENGINE_KIND", "HONE_ENGINE"), ("HONE_XYZZY", "docs/settings.md")])
 def test_an_unknown_variable_is_refused_by_its_name(name: str, expected: str) -> None:
-    with pytest.raises(Invalid, match=f"{name}: found a variable that is no setting, expected .*{expected}"):
+    with pytest.raises(Invalid, match=f"{name}: found a variable that does not exist, expected .*{expected}"):
         read({name: "1"})
 
 
@@ -70,7 +70,7 @@ def test_every_setting_may_be_in_a_file(tmp_path: Path) -> None:
 
 def test_a_value_and_its_file_at_once_are_refused(tmp_path: Path) -> None:
     (tmp_path / "url").write_text("x")
-    with pytest.raises(Invalid, match="HONE_DATABASE_URL_FILE: found HONE_DATABASE_URL beside it, expected one of the"):
+    with pytest.raises(Invalid, match="HONE_DATABASE_URL_FILE: found HONE_DATABASE_URL as well, expected only HONE"):
         read({"HONE_DATABASE_URL_FILE": str(tmp_path / "url"), "HONE_DATABASE_URL": "y"})
 
 
@@ -92,7 +92,7 @@ def test_a_refusal_of_a_files_content_names_the_file_and_does_not_show_it(tmp_pa
 
 
 def test_an_other_variable_has_no_file(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="HONE_VLLM_PYTHON_FILE: found a variable that is no setting"):
+    with pytest.raises(Invalid, match="HONE_VLLM_PYTHON_FILE: found a variable that does not exist"):
         read({"HONE_VLLM_PYTHON_FILE": str(tmp_path)})
 
 

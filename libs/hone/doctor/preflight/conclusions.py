@@ -25,7 +25,7 @@ def of_samples(samples: Sequence[GradedSample], spec: RunSpec) -> Iterator[Findi
 def _cut_off(samples: Sequence[GradedSample], spec: RunSpec) -> Iterator[Finding]:
     cut = sum(one.finish_reason == "length" for one in samples)
     message = f"{cut} of {len(samples)} samples were cut off at max_tokens {spec.sampling.max_tokens}"
-    mend = "raise sampling.max_tokens, or see whether the model's ends are the ones above"
+    mend = "raise sampling.max_tokens, or check that the model's end tokens are the tokens above"
     if not cut:
         longest = max(one.completion_tokens for one in samples)
         yield ok("ends of samples", f"none of {len(samples)} samples was cut off; the longest has {longest} tokens")

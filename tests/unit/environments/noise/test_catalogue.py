@@ -121,7 +121,7 @@ def test_a_repaired_tool_says_the_truth_from_then_on(name: str) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_noise_that_cannot_be_is_refused_by_its_field(name: str) -> None:
     asks, user = isinstance(ENVIRONMENTS[name], Asks), "user" in ENVIRONMENTS[name].asked_roles
-    alone = f"none: {name} asks single questions, whose answers have no results of tools"
+    alone = f"no noise: {name} asks single questions, without results of tools"
     if asks:
         assert problems(name, "error") == [f"task.noise: found error, expected {alone}"]
     elif not user:

@@ -169,7 +169,7 @@ def test_an_episode_asks_its_noiser_with_a_found_guideline_and_the_checks() -> N
 
 
 @pytest.mark.parametrize(("terms", "expected"), [
-    ({"guidelines": {"misleading": "x"}}, "writer: model beside guidelines"),
+    ({"guidelines": {"misleading": "x"}}, "writer: model where guidelines"),
     ({"writer": "model", "types": ["error"], "guidelines": {"misleading": "x"}}, "types alone, found misleading"),
     ({"writer": "model", "guidelines": {"failure": "x"}}, "failure"),
     ({"writer": "model", "guidelines": {"error": ""}}, "at least 1 character")])

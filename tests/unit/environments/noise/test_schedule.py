@@ -60,5 +60,5 @@ def test_noise_that_leaves_no_way_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a clean result after some tries, and failure at every step leaves"):
         NoiseSpec.model_validate({**endless, "types": ["failure", "redundancy"]})
     assert NoiseSpec.model_validate({**endless, "types": ["redundancy"]}).budget is None
-    with pytest.raises(ValueError, match="expected expected_steps beside where"):
+    with pytest.raises(ValueError, match="expected a value of expected_steps"):
         NoiseSpec(where="early")
