@@ -1,16 +1,14 @@
 """`hone keys`: API keys and their scopes."""
 
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
 from hone import keys
-from hone.cli import connection
-from hone.cli.output import Commands, Json, rows, say
-from hone.client import every
+from hone.cli import connection, nouns
+from hone.cli.output import Commands, Json, say
 from hone.scopes import Scope
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="API keys and what they may do.")
@@ -18,7 +16,6 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="API keys and what th
 Scopes = Annotated[list[str] | None, typer.Option(
     "--scope", help="read, run or admin; admin includes run, and run includes read. By default read and run.")]
 
-_COLUMNS = ("id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at")
 
 
 @app.command()
@@ -35,14 +32,7 @@ def create(
     say(key.model_dump_json() if json else key.secret)
 
 
-@app.command("list")
-def listed(
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
-) -> None:
-    """List the tenant's keys, newest first. Only the hash of a key is stored."""
-    with connection.client() as client:
-        found = islice(every(client.keys), limit)
-        rows(found, _COLUMNS, json)
+nouns.add_list(app, "keys")
 
 
 @app.command()

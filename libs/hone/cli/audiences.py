@@ -3,22 +3,20 @@
 import json as json_text
 import time
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
-from hone.cli import connection
-from hone.cli.output import Commands, Json, cell, one, rows, say, table
-from hone.cli.runs import Limit
+from hone.cli import connection, nouns
+from hone.cli.output import Commands, Json, cell, say, table
 from hone.client import every
 from hone.client.audience_resources import AudienceErrors, AudienceFit, AudienceReaction
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Audiences: how users react to a merchant's strategy.")
 
-Fit = Annotated[str, typer.Argument(help="Id of a fit.")]
+Fit = Annotated[str, typer.Argument(help=nouns.DELETIONS["audience fits"].argument)]
 _LOOK_S = 1.0
 
 
@@ -42,12 +40,7 @@ def fit(
     raise typer.Exit(made.state == "failed")
 
 
-@app.command("list")
-def listed(limit: Limit = 50, json: Json = False) -> None:
-    """List fits, the newest first."""
-    with connection.client() as client:
-        found = islice(every(client.audience_fits), limit)
-        rows(found, ("id", "dataset", "state", "created_at", "reason"), json)
+nouns.add_list(app, "audience fits")
 
 
 @app.command()
@@ -75,11 +68,7 @@ def merchants(fit: Fit, json: Json = False) -> None:
          _rate(one.reasoned, place), cell(one.fitted[place])) for one in found for place, step in enumerate(steps)])
 
 
-@app.command()
-def delete(fit: Fit) -> None:
-    """Delete a fit with all that it said."""
-    with connection.client() as client:
-        one(client.delete_audience_fit(fit), as_json=False)
+nouns.add_delete(app, "audience fits")
 
 
 @app.command()

@@ -7,6 +7,7 @@ import typer
 
 from hone.cli import connection
 from hone.cli.moments import Since, Until, moment
+from hone.cli.nouns import Limit
 from hone.cli.output import Json, rows
 from hone.client import every
 
@@ -22,7 +23,7 @@ Search = Annotated[str | None, typer.Option(help="Only entries with this text in
 def audit(
     action: Action = None, subject: Subject = None, key: Key = None, address: Address = None, search: Search = None,
     since: Since = None, until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+    limit: Limit = 50, json: Json = False,
 ) -> None:
     """List the requests that changed something, newest first."""
     with connection.client() as client:

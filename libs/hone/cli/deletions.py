@@ -1,18 +1,16 @@
 """`hone deletions`: what was deleted, and how far each deletion is."""
 
 from itertools import islice
-from typing import Annotated
-
-import typer
 
 from hone.cli import connection
+from hone.cli.nouns import Limit
 from hone.cli.output import Json, rows
 from hone.client import every
 from hone.client.deletion_resources import Deletion
 
 
 def deletions(
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+    limit: Limit = 50, json: Json = False,
 ) -> None:
     """List what was deleted, newest first, and what a deletion waits for."""
     with connection.client() as client:

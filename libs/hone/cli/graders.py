@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hone.cli import checks, connection
-from hone.cli.output import Commands, Json, one, rows, say
-from hone.cli.runs import Limit
+from hone.cli import checks, connection, nouns
+from hone.cli.nouns import Limit
+from hone.cli.output import Commands, Json, one, say
 from hone.client import every
 from hone.spec.files import read
 
@@ -17,7 +17,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Graders under a name
 
 _LOOK_S = 0.5
 
-Name = Annotated[str, typer.Argument(help='Name of the grader; specs have {"type": "stored", "name": NAME}.')]
+Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["stored graders"].argument)]
 GraderArgument = Annotated[str, typer.Argument(
     metavar="GRADER", help="YAML or JSON file with a grader, or the name of a stored one.")]
 GraderFile = Annotated[Path, typer.Argument(metavar="GRADER", help="YAML or JSON file with a grader.")]
@@ -30,12 +30,7 @@ def add(name: Name, grader: GraderFile, json: Json = False) -> None:
         one(client.add_grader(name, read(grader)), json)
 
 
-@app.command()
-def stored(limit: Limit = 50, json: Json = False) -> None:
-    """List the names with what each means now."""
-    with connection.client() as client:
-        found = islice(every(client.stored_graders), limit)
-        rows(found, ("name", "hash", "created_at"), json)
+nouns.add_list(app, "stored graders", "stored")
 
 
 @app.command()
@@ -45,11 +40,7 @@ def show(name: Name, hash: Annotated[str | None, typer.Option(help="Of a certain
         one(client.stored_grader(name, hash), as_json=True)
 
 
-@app.command()
-def delete(name: Name) -> None:
-    """Delete a name with all that it meant. Runs keep their graders."""
-    with connection.client() as client:
-        one(client.delete_grader(name), as_json=False)
+nouns.add_delete(app, "stored graders")
 
 
 @app.command()

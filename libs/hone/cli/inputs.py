@@ -1,16 +1,14 @@
 """`hone models`, `hone data`, `hone uploads`: base models and datasets, and those that are on their way."""
 
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from hone.cli import connection, deletions, sending
-from hone.cli.output import Commands, Json, files, one, rows, say
-from hone.cli.runs import Limit
-from hone.client import Client, every
+from hone.cli import connection, deletions, nouns, sending
+from hone.cli.output import Commands, Json, files, one, say
+from hone.client import Client
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.errors import Refused
 from hone.models import toy
@@ -100,12 +98,7 @@ def get_model(name: Name, json: Json = False) -> None:
         _show(client.model(name), json)
 
 
-@models.command("list")
-def list_models(limit: Limit = 50, json: Json = False) -> None:
-    """List base models, newest first."""
-    with connection.client() as client:
-        found = islice(every(client.models), limit)
-        rows(found, ("id", "name", "architecture", "parameters", "dtype", "bytes", "created_at"), json)
+nouns.add_list(models, "models")
 
 
 @models.command("delete")
@@ -141,12 +134,7 @@ def get_dataset(name: Name, json: Json = False) -> None:
         _show_dataset(client.dataset(name), json)
 
 
-@uploads.command("list")
-def list_uploads(limit: Limit = 50, json: Json = False) -> None:
-    """List uploads in parts, newest first: those that are open, and those that ended lately."""
-    with connection.client() as client:
-        found = islice(every(client.uploads), limit)
-        rows(found, ("id", "kind", "name", "state", "sent", "bytes", "reason", "created_at", "expires_at"), json)
+nouns.add_list(uploads, "uploads")
 
 
 @uploads.command("abort")
@@ -156,9 +144,4 @@ def abort_upload(upload: Annotated[str, typer.Argument(metavar="UPLOAD", help="T
         say(f"{upload}  {client.abort_upload(upload).state}")
 
 
-@data.command("list")
-def list_datasets(limit: Limit = 50, json: Json = False) -> None:
-    """List datasets, newest first."""
-    with connection.client() as client:
-        found = islice(every(client.datasets), limit)
-        rows(found, ("id", "name", "rows", "columns", "bytes", "created_at"), json)
+nouns.add_list(data, "datasets")

@@ -1,21 +1,18 @@
-"""`hone judges` and `hone secrets`: endpoints that graders ask, and the keys that those need."""
+"""`hone judges` and `hone secrets`: endpoints that graders ask, and the keys that they need."""
 
 import sys
-from itertools import islice
 from typing import Annotated, Any, Literal
 
 import typer
 
-from hone.cli import connection
-from hone.cli.output import Commands, Json, one, rows
-from hone.cli.runs import Limit
-from hone.client import every
+from hone.cli import connection, nouns
+from hone.cli.output import Commands, Json, one
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Judges: endpoints that graders ask.")
 secrets = typer.Typer(cls=Commands, no_args_is_help=True, help="Secrets, such as the keys of judges. Nobody reads one.")
 
-Name = Annotated[str, typer.Argument(help="Name of the judge; graders call it in their field model.")]
-SecretName = Annotated[str, typer.Argument(help="Name of the secret; judges call it in their field secret.")]
+Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["judges"].argument)]
+SecretName = Annotated[str, typer.Argument(help=nouns.DELETIONS["secrets"].argument)]
 
 
 @app.command("set")
@@ -51,12 +48,7 @@ def named_value(text: str) -> tuple[str, Any]:
         return name, value
 
 
-@app.command("list")
-def listed(limit: Limit = 50, json: Json = False) -> None:
-    """List judges."""
-    with connection.client() as client:
-        found = islice(every(client.judges), limit)
-        rows(found, ("name", "url", "model", "secret"), json)
+nouns.add_list(app, "judges")
 
 
 @app.command()
@@ -66,11 +58,7 @@ def show(name: Name, json: Json = False) -> None:
         one(client.judge(name), json)
 
 
-@app.command()
-def delete(name: Name) -> None:
-    """Delete a judge. Samples of runs that still ask it are masked."""
-    with connection.client() as client:
-        one(client.delete_judge(name), as_json=False)
+nouns.add_delete(app, "judges")
 
 
 @secrets.command("set")
@@ -81,16 +69,5 @@ def put_secret(name: SecretName) -> None:
         one(client.put_secret(name, value), as_json=False)
 
 
-@secrets.command("list")
-def listed_secrets(limit: Limit = 50, json: Json = False) -> None:
-    """List the names of secrets."""
-    with connection.client() as client:
-        found = islice(every(client.secrets), limit)
-        rows(found, ("name", "updated_at"), json)
-
-
-@secrets.command("delete")
-def delete_secret(name: SecretName) -> None:
-    """Delete a secret. Judges that need it fail until it is set again."""
-    with connection.client() as client:
-        one(client.delete_secret(name), as_json=False)
+nouns.add_list(secrets, "secrets")
+nouns.add_delete(secrets, "secrets")

@@ -2,20 +2,18 @@
 
 import json as json_text
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hone.cli import connection
-from hone.cli.output import Commands, Json, one, rows, say
-from hone.cli.runs import Limit
+from hone.cli import connection, nouns
+from hone.cli.output import Commands, Json, one, say
 from hone.client import every
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Knowledge of environments that runs have learned.")
 
-Name = Annotated[str, typer.Argument(help="Name; specs have it in harness.params.store, as NAME or NAME@VERSION.")]
+Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["knowledge"].argument)]
 Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
                                                  show_default="the newest")]
 
@@ -28,12 +26,7 @@ def save(name: Name, run: Annotated[str, typer.Argument(help="Run with the colle
         one(client.save_knowledge(name, run), json)
 
 
-@app.command("list")
-def listed(limit: Limit = 50, json: Json = False) -> None:
-    """List names with the newest version of each."""
-    with connection.client() as client:
-        found = islice(every(client.stored_knowledge), limit)
-        rows(found, ("name", "version", "environment", "texts", "tasks", "run_id", "step", "created_at"), json)
+nouns.add_list(app, "knowledge")
 
 
 @app.command()
@@ -57,8 +50,4 @@ def export(name: Name, file: Annotated[Path, typer.Argument(help="File of JSON l
     say(f"{len(found)} texts")
 
 
-@app.command()
-def delete(name: Name) -> None:
-    """Delete a name with all its versions."""
-    with connection.client() as client:
-        one(client.delete_knowledge(name), as_json=False)
+nouns.add_delete(app, "knowledge")

@@ -1,17 +1,15 @@
 """`hone environments`: the environments that a spec may name, and packages of one's own."""
 
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hone.cli import connection
+from hone.cli import connection, nouns
 from hone.cli.catalogs import environments
-from hone.cli.output import Commands, Json, note, one, rows, say
-from hone.cli.runs import Limit
-from hone.client import Client, every
+from hone.cli.output import Commands, Json, note, one, say
+from hone.client import Client
 from hone.client.package_resources import PackageJob
 from hone.environments.packages.package import WrongPackage
 
@@ -19,7 +17,7 @@ app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments,
 
 _LOOK_S = 0.5
 
-Name = Annotated[str, typer.Argument(help="Name of the package; specs have it in params.package.")]
+Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["packages"].argument)]
 Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
                                                  show_default="what the name means now")]
 
@@ -87,12 +85,7 @@ def ended(client: Client, job: PackageJob) -> PackageJob:
     return job
 
 
-@app.command()
-def jobs(limit: Limit = 20, json: Json = False) -> None:
-    """List what is made from hints or was, the newest first: packages, tasks of the desk, lives."""
-    with connection.client() as client:
-        found = islice(every(client.package_jobs), limit)
-        rows(found, ("id", "environment", "name", "state", "stage", "hint", "reason", "created_at"), json)
+nouns.add_list(app, "package jobs", "jobs")
 
 
 @app.command()
@@ -109,12 +102,7 @@ def cancel(job_id: Annotated[str, typer.Argument(help="Id of the job.")], json: 
         one(client.cancel_package_job(job_id), json)
 
 
-@app.command("list")
-def listed(limit: Limit = 50, json: Json = False) -> None:
-    """List the packages that were added, each name with what it means now."""
-    with connection.client() as client:
-        found = islice(every(client.packages), limit)
-        rows(found, ("name", "version", "domain", "tasks", "digest", "created_at"), json)
+nouns.add_list(app, "packages")
 
 
 @app.command()
@@ -134,8 +122,4 @@ def export(
     say(f"wrote {file}")
 
 
-@app.command()
-def delete(name: Name) -> None:
-    """Delete a package with all its versions, unless an open run plays one."""
-    with connection.client() as client:
-        one(client.delete_package(name), as_json=False)
+nouns.add_delete(app, "packages")

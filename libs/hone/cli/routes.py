@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hone.cli import connection, route_evaluation
-from hone.cli.output import Commands, Json, one, rows, say, table
-from hone.cli.runs import Limit
+from hone.cli import connection, nouns, route_evaluation
+from hone.cli.nouns import Limit
+from hone.cli.output import Commands, Json, one, say, table
 from hone.client import every
 from hone.client.routing_resources import Considered, Route
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Routes: hone/NAME answers by the model that suits.")
 
-Name = Annotated[str, typer.Argument(help="Name of the route; clients ask it as hone/NAME.")]
+Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["routes"].argument)]
 
 
 @app.command("set")
@@ -48,12 +48,7 @@ def candidate(text: str) -> dict[str, Any]:
         raise typer.BadParameter(f"{text}: found {cost!r} after the =, expected a number") from None
 
 
-@app.command("list")
-def listed(limit: Limit = 50, json: Json = False) -> None:
-    """List the routes that were set; `auto` is there without being set."""
-    with connection.client() as client:
-        found = islice(every(client.routes), limit)
-        rows(found, ("name", "objective", "exploration", "candidates"), json)
+nouns.add_list(app, "routes")
 
 
 @app.command()
@@ -72,11 +67,7 @@ def _show(route: Route, json: bool) -> None:
     table(("model", "cost"), ([one.model, f"{one.cost:g}"] for one in route.candidates))
 
 
-@app.command()
-def delete(name: Name) -> None:
-    """Delete a route with its decisions and what was said of them."""
-    with connection.client() as client:
-        one(client.delete_route(name), as_json=False)
+nouns.add_delete(app, "routes")
 
 
 @app.command()

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from hone.cli import connection, deletions, matrix, noise, progress
 from hone.cli.amounts import amount
+from hone.cli.nouns import Limit
 from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
 from hone.client.errors import Away
@@ -28,7 +29,6 @@ from hone.trajectory.records import PREVIEW
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Runs: their states and their results.")
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
-Limit = Annotated[int, typer.Option(min=1, help="Largest number of items.")]
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="YAML or JSON file with a run spec.")]
 
 _LOOK_S = 0.3

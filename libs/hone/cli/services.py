@@ -7,6 +7,7 @@ import typer
 
 from hone.cli import connection
 from hone.cli.moments import Since, Until, moment
+from hone.cli.nouns import Limit
 from hone.cli.output import Json, cell, rows, say, table
 from hone.client import every
 
@@ -23,7 +24,7 @@ def health(json: Json = False) -> None:
 def usage(
     by: Annotated[Literal["run", "key"], typer.Option(help="Sum amounts by run or by key.")] = "run",
     since: Since = None, until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+    limit: Limit = 50, json: Json = False,
 ) -> None:
     """Sum tokens, seconds and grades by run or key, the newest first."""
     with connection.client() as client:

@@ -1,30 +1,19 @@
 """`hone tenants`: all tenants of a stack. These commands need an admin key of the operator."""
 
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from hone.cli import connection
+from hone.cli import connection, nouns
 from hone.cli.amounts import amount
-from hone.cli.output import Commands, Json, one, rows, say
-from hone.client import every
+from hone.cli.output import Commands, Json, one, say
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tenants and their quotas, for the operator.")
 
 Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Name or id of the tenant.")]
-_COLUMNS = ("id", "name", "operator", "suspended_at", "max_runs", "max_tokens_a_day", "max_stored_bytes",
-            "month_budget", "created_at")
 
 
-@app.command("list")
-def listed(
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
-) -> None:
-    """List all tenants with their quotas, newest first."""
-    with connection.client() as client:
-        found = islice(every(client.tenants), limit)
-        rows(found, _COLUMNS, json)
+nouns.add_list(app, "tenants")
 
 
 @app.command()

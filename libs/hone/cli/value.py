@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from hone.cli import connection
+from hone.cli.nouns import Limit
 from hone.cli.output import Commands, Json, rows, say
-from hone.cli.runs import Limit
 from hone.client import Client, every
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Success by prompt, and the model that predicts it.")
