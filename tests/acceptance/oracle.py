@@ -82,21 +82,22 @@ def _call(prompt: list[int], ids: list[int], logp: list[float], reason: str, tex
 
 
 class Reinforcement:
-    """A run that learns from rewards, moved on step by step."""
+    """A run that learns from rewards, moved on step by step, from its start or from a snapshot after a step."""
 
-    def __init__(self, spec: RunSpec, files: Files) -> None:
-        self.spec, self.curve = spec, Curve(files=files)
+    def __init__(self, spec: RunSpec, files: Files, snapshot: Files | None = None, committed: int = 0) -> None:
+        self.spec, self.curve, self._committed = spec, Curve(files=files), committed
         self._slots, self._tokenizer = resolve(spec.algorithm), Tokenizer(files)
-        self._learner = Learner.create(files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
-        version = self._version(0)
+        begin = Learner.create if snapshot is None else Learner.restore
+        self._learner = begin(snapshot or files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
+        version = self._version(committed)
         architecture = Checkpoint.from_files(files).architecture
         shapes = safe_shapes.measure(architecture, _SLOTS, _POSITIONS)
         self._engine = NativeEngine(architecture, shapes, _SLOTS, version)
 
     def run(self) -> Curve:
         """Evaluate, sample, train and load the new weights until the spec's last step."""
-        self._evaluate(0)
-        for n in range(1, self.spec.steps + 1):
+        self._evaluate(self._committed)
+        for n in range(self._committed + 1, self.spec.steps + 1):
             self._train(n)
             if eval_due(self.spec.eval, {self.spec.steps}, n):
                 self._evaluate(n)
@@ -170,10 +171,14 @@ def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:
 
 
 def _write_digests(base: Path, spec: str, path: Path) -> None:
+    path.write_text(_asked(spec, str(base)))
+
+
+def _asked(spec: str, *arguments: str) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
-    ended = subprocess.run([sys.executable, "-m", "tests.acceptance.oracle", str(base)], env=environment, text=True,
-                           input=spec, capture_output=True, timeout=300, check=True)
-    path.write_text(ended.stdout)
+    command = [sys.executable, "-m", "tests.acceptance.oracle", *arguments]
+    return subprocess.run(
+        command, env=environment, text=True, input=spec, capture_output=True, timeout=300, check=True).stdout
 
 
 def digests(base: Path, spec: dict[str, Any]) -> list[str]:
@@ -181,17 +186,34 @@ def digests(base: Path, spec: dict[str, Any]) -> list[str]:
 
     They are kept beside the base.
     """
-    asked = json.dumps({**spec, "name": "oracle", "eval": None, "model": {**spec["model"], "base": "oracle"}},
-                       sort_keys=True)
+    asked = _without_names(spec)
     name = f"{base.name}-oracle-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
     return shared.once(base.with_name(name), partial(_write_digests, base, asked)).read_text().split()
 
 
+def digests_from(base: Path, snapshot: Path, committed: int, spec: dict[str, Any]) -> list[str]:
+    """Return the digests from version `committed` on of a run that goes on from the files of its snapshot."""
+    return _asked(_without_names(spec), str(base), str(snapshot), str(committed)).split()
+
+
+def _without_names(spec: dict[str, Any]) -> str:
+    asked = {**spec, "name": "oracle", "eval": None, "model": {**spec["model"], "base": "oracle"}}
+    return json.dumps(asked, sort_keys=True)
+
+
+def _files(directory: str) -> Files:
+    return {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+
+
 def main() -> None:
-    """Run the spec of standard input from the model directory named as argument; print each version's digest."""
+    """Run the spec of standard input; print each version's digest.
+
+    Arguments: the directory of the base, and for a run that goes on, that of a snapshot and its number of steps.
+    """
     torch.set_num_threads(1)
-    files = {path.name: path.read_bytes() for path in Path(sys.argv[1]).iterdir()}
-    curve = Reinforcement(RunSpec.model_validate(json.load(sys.stdin)), files).run()
+    base, *again = sys.argv[1:]
+    begun: tuple[Files, int] | tuple[()] = (_files(again[0]), int(again[1])) if again else ()
+    curve = Reinforcement(RunSpec.model_validate(json.load(sys.stdin)), _files(base), *begun).run()
     print("\n".join(curve.digests))
 
 

@@ -1,7 +1,7 @@
-"""Backups and PostgreSQL's own locks; a backup of an older release in a database of this one."""
+"""Backups and PostgreSQL's own locks; a backup of an earlier release in a database of this one."""
 
-import json
 import secrets
+import tarfile
 import time
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from hone.store import schema
 from hone.store.database import Database
 from tests.integration.store import catalog
 from tests.servers.postgres import Server
+
+ARCHIVES = sorted((Path(__file__).parents[2] / "acceptance" / "kept").glob("*.tar.xz"))
+"""Backups of earlier releases: tests/acceptance/test_upgrade.py."""
 
 
 def test_a_second_backup_at_the_same_time_says_why_it_ends(
@@ -32,21 +35,20 @@ def test_a_second_backup_at_the_same_time_says_why_it_ends(
     assert backup.save(postgres_owner_url, objects_url, tmp_path / "copy").objects == 0
 
 
-def test_a_backup_of_older_tables_is_restored_and_upgraded(postgres_server: Server, tmp_path: Path) -> None:
-    older, new = (postgres_server.empty(f"hone_{secrets.token_hex(6)}") for _ in range(2))
-    with psycopg.connect(older) as connection:
-        connection.execute(schema.baseline().encode())
-        connection.execute("INSERT INTO schema_version VALUES (27)")
-        connection.execute("INSERT INTO tenants (id, name) VALUES ('a', 'kept')")
-    backup._dumped(older, tmp_path / "database.dump")
-    (tmp_path / "objects").mkdir()
-    (tmp_path / "backup.json").write_text(json.dumps({"made_at": "then", "schema": 27, "objects": 0}))
-    schema.ensure(new)
-    fresh = catalog.read(new)
-    with psycopg.connect(new) as connection:
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
+def test_a_backup_of_an_earlier_release_gets_the_tables_of_a_new_database(
+    postgres_server: Server, tmp_path: Path, archive: Path,
+) -> None:
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    url = postgres_server.empty(f"hone_{secrets.token_hex(6)}")
+    schema.ensure(url)
+    fresh = catalog.read(url)
+    with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE of_somebody_else (id text)")
-    assert backup.restore(new, f"file://{tmp_path}/store", tmp_path).schema == 27
-    with psycopg.connect(new) as connection:
-        assert connection.execute("SELECT name FROM tenants").fetchall() == [("kept",)]
+    assert f"{backup.restore(url, f'file://{tmp_path}/store', tmp_path).schema}.tar.xz" == archive.name
+    with psycopg.connect(url) as connection:
+        states = connection.execute("SELECT state FROM runs ORDER BY name").fetchall()
+        assert states == [("succeeded",), ("paused",), ("running",)]
         connection.execute("DROP TABLE of_somebody_else")
-    assert catalog.read(new) == fresh, "the same tables as in a new database"
+    assert catalog.read(url) == fresh
