@@ -40,7 +40,7 @@ class JudgedItem(Strict):
     model_config = ConfigDict(strict=True)
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="Its name, of its component too.")
-    text: Template = Field(min_length=1, max_length=4000, description="What has to be so.")
+    text: Template = Field(min_length=1, max_length=4000, description="A statement that has to be true at the end.")
 
 
 class AgentJudgeParams(GraderParams):
@@ -49,12 +49,13 @@ class AgentJudgeParams(GraderParams):
     type: Literal["agent_judge"] = Field(description="Name of the grader.")
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours, that can "
                        "call tools. It should not be the policy.")
-    task: Template = Field(min_length=1, description="What the agent was asked, as the judge sees it.")
-    items: list[JudgedItem] = Field([], max_length=32, description="What is judged one by one; empty: the whole task, "
+    task: Template = Field(min_length=1, description="The task as the judge sees it.")
+    items: list[JudgedItem] = Field([], max_length=32, description="Statements that are judged separately; empty: the "
+                                    "whole task, "
                                     f"under the name {DONE}.")
     score: Literal["all", "share"] = Field("all", description="1 if all verdicts are 1, or their mean.")
     turns: int = Field(8, ge=0, le=32, description="Most answers with tool calls. 0: the judge has no tools, and reads "
-                       "what the agent did and said.")
+                       "the agent's actions and words.")
     tokens: int = Field(100_000, ge=1, description="Tokens of the judge after which it has to rule.")
     transcript_characters: int = Field(20_000, ge=0, le=200_000, description="Most characters of what the agent did "
                                        "and said that the judge is shown; 0: it sees the environment alone.")

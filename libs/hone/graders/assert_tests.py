@@ -8,7 +8,7 @@ import inspect
 from typing import Any
 
 _FORMS = ("an assertion whose expected side is a literal, such as assert f(1) == [2], or assert f(1), assert not f(1); "
-          "what else compares would show the program what is expected")
+          "any other comparison would show the expected value to the program")
 
 
 class NoAssertion(ValueError):
@@ -42,9 +42,9 @@ def read(text: str) -> tuple[str, Any]:
     try:
         [statement] = ast.parse(text.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NoAssertion(f"one assertion of Python ({error})") from None
+        raise NoAssertion(f"a single Python assertion ({error})") from None
     if not isinstance(statement, ast.Assert):
-        raise NoAssertion("one assertion of Python")
+        raise NoAssertion("a single Python assertion")
     return _held(statement.test)
 
 

@@ -27,7 +27,7 @@ def _described(grader: Grader[Any]) -> GraderFacts:
 
 
 def _lacks(made: Any) -> str:
-    return "" if isinstance(made, Grader) else "`hone.graders.contract.Grader`, whose object it has to be"
+    return "" if isinstance(made, Grader) else "`hone.graders.contract.Grader`, an instance of it"
 
 
 GRADERS: Catalogue[Grader[Any], GraderFacts] = Catalogue(

@@ -13,7 +13,7 @@ class CharacterShareParams(GraderParams):
 
     type: Literal["character_share"] = Field(description="Name of the grader.")
     wanted: str = Field(min_length=1, description="Wanted characters: each raises the score.", examples=["aeiou"])
-    among: str = Field(min_length=1, description="Counted characters, including the wanted ones.",
+    among: str = Field(min_length=1, description="Counted characters, including all wanted characters.",
                        examples=["abcdefghijklmnopqrstuvwxyz"])
 
 

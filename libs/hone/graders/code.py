@@ -52,7 +52,7 @@ class CodeParams(GraderParams):
     type: Literal["code"] = Field(description="Name of the grader.")
     tests: Template = Field("{{ item.tests }}", description="The tests in JSON.")
     held_out_tests: Template | None = Field(
-        None, description="More tests in JSON. Reasons say that one of them failed, and no more.")
+        None, description="More tests in JSON. Reasons say only whether a hidden test failed.")
     held_out: int = Field(0, ge=0, description="How many of the last of `tests` are held out in the same way.")
     function: Template = Field("", description="Name of the function, or of the method of a class Solution, that is "
                                "called by tests with arguments.")
@@ -63,7 +63,7 @@ class CodeParams(GraderParams):
     score: Literal["all", "fraction"] = Field(
         "all", description="all: 1 if every test passes; fraction: the share of tests that pass.")
     tolerance: float = Field(1e-3, ge=0, le=1, description="Most that numbers may differ by, unless both are whole.")
-    seconds: float = Field(6.0, gt=0, le=60, description="Seconds of one test.")
+    seconds: float = Field(6.0, gt=0, le=60, description="Seconds of a test.")
     total_seconds: float = Field(60.0, gt=0, le=300, description="Seconds of all tests together.")
     memory_mb: int = Field(512, ge=16, le=4096, description="MiB that the program may use.")
     show: bool = Field(False, description="Whether reasons show inputs and outputs of tests that are not held out.")
@@ -77,7 +77,7 @@ class CodeParams(GraderParams):
     @classmethod
     def _reads_the_row(cls, template: str | None) -> str | None:
         if any(one.root != "item" for one in variables(template or "")):
-            raise ValueError("expected variables under item alone: the answer has no say in how it is tested")
+            raise ValueError("expected only variables under item: the answer has no say in how it is tested")
         return template
 
 

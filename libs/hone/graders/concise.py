@@ -14,7 +14,7 @@ class ConciseParams(GraderParams):
     """The grader that says what is right, and how much length matters."""
 
     type: Literal["concise"] = Field(description="Name of the grader.")
-    grader: dict[str, Any] = Field(description="JSON of the grader that says what is right.")
+    grader: dict[str, Any] = Field(description="JSON of the grader that decides whether an answer is right.")
     weight: float = Field(0.2, gt=0, le=1e6, description="Difference between the shortest and the longest answer.")
     right: float = Field(1.0, description="Answers with at least this score are right.")
 

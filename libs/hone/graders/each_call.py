@@ -36,7 +36,7 @@ class EachCallParams(GraderParams):
     kinds: list[str] | None = Field(
         None, min_length=1, description="Kinds of calls that are graded; null: all calls of the policy.")
     decide: list[str] | None = Field(
-        None, min_length=1, description="Kinds of graded calls whose scores are the sample's; null: all graded ones.")
+        None, min_length=1, description="Kinds of graded calls whose scores are the sample's; null: all graded kinds.")
     join: Literal["mean", "best", "last"] = Field("mean", description="How they become the sample's score.")
 
     @model_validator(mode="after")

@@ -86,7 +86,7 @@ def _items(value: list[Any], reference: list[Any], by: Tolerance, path: tuple[st
     for one in reference[both:]:
         yield Compared(at, _size(one), f"found no {_short(one)}")
     for one in value[both:]:
-        yield Compared(at, _size(one), f"found {_short(one)}, which is not expected")
+        yield Compared(at, _size(one), f"found an unexpected value {_short(one)}")
 
 
 def _matched(value: list[Any], reference: list[Any], by: Tolerance, path: tuple[str, ...]

@@ -95,10 +95,10 @@ def _plain(value: Any, levels: int) -> Any:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
-        raise Unparsed(f"{value} is no finite number")
+        raise Unparsed(f"{value} is not a finite number")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise Unparsed(f"a value of type {type(value).__name__} is none of JSON")
+    raise Unparsed(f"JSON has no type for a value of type {type(value).__name__}")
 
 
 def _key(key: Any) -> str:
@@ -108,7 +108,7 @@ def _key(key: Any) -> str:
         return str(key)
     if isinstance(key, datetime.date):
         return key.isoformat()
-    raise Unparsed(f"a key of type {type(key).__name__} is none of JSON")
+    raise Unparsed(f"JSON has no type for a key of type {type(key).__name__}")
 
 
 class _YamlLoader(_Loader):  # type: ignore[misc]  # its class is known only when it runs
@@ -117,7 +117,7 @@ class _YamlLoader(_Loader):  # type: ignore[misc]  # its class is known only whe
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         if any(not isinstance(key, str | int | float | datetime.date) for key in keys):
-            raise Unparsed("a key is no text")
+            raise Unparsed("a key is not a text")
         if len(set(keys)) < len(keys):
             raise Unparsed("a key stands twice")
         return super().construct_mapping(node, deep)

@@ -102,7 +102,7 @@ def _applied(operation: Operation, values: list[float]) -> float:
     except (ArithmeticError, ValueError) as error:
         raise _wrong(f"{operation.name} of {_shown(values)}: {error}") from error
     if isinstance(result, complex) or not math.isfinite(result):
-        raise _wrong(f"{operation.name} of {_shown(values)} is no finite real number")
+        raise _wrong(f"{operation.name} of {_shown(values)} is not a finite real number")
     return float(result)
 
 
@@ -195,7 +195,7 @@ class _Parser:
             steps, count = [*steps, *self._sum()], count + 1
         operation = FUNCTIONS[name]
         if operation.single and count > 1:
-            raise _wrong(f"found {count} values in {name}(…), expected one")
+            raise _wrong(f"found {count} values in {name}(…), expected a single value")
         return [*self._closed(steps), Applied(operation, count)]
 
 

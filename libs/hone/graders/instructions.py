@@ -28,7 +28,8 @@ class InstructionsParams(GraderParams):
         "{{ item.instruction_id_list }}", description="Ids of IFEval, for instance punctuation:no_comma, or a template "
         "of their JSON list.")
     kwargs: list[dict[str, Any]] | Template = Field(
-        "{{ item.kwargs }}", description="The arguments of each, in the same order; those that are null are left out.")
+        "{{ item.kwargs }}", description="The arguments of each instruction, in the same order; null arguments are "
+        "left out.")
     mode: Literal["strict", "loose"] = Field(
         "strict", description="strict: the answer as it is; loose: any of eight variants of it, without its first "
         "line, its last line, or asterisks.")

@@ -35,7 +35,7 @@ def read_object(reply: Reply) -> Mapping[str, Any]:
         return alone
     fenced = [found for inside in _FENCE.findall(text) if (found := _object(inside, reply)) is not None]
     if len(fenced) > 1 or (fenced and _OBJECT.search(_FENCE.sub("", text))):
-        raise unreadable(reply, "found several JSON objects, expected one")
+        raise unreadable(reply, "found several JSON objects, expected a single object")
     if fenced:
         return fenced[0]
     raise unreadable(reply, "expected a JSON object")

@@ -46,9 +46,9 @@ def of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Pair]:
             raise Invalid([Problem("rows", f"more than {MOST_PAIRS}", f"at most {MOST_PAIRS} pairs")])
         pairs.append(_pair(number, row))
     if len(kinds := {pair.kind for pair in pairs}) > _MOST_KINDS:
-        raise Invalid([Problem("kind", f"{len(kinds)} different ones", f"at most {_MOST_KINDS}")])
+        raise Invalid([Problem("kind", f"{len(kinds)} different kinds", f"at most {_MOST_KINDS} kinds")])
     if len({pair.right for pair in pairs}) < 2:
-        raise Invalid([Problem("label", "one label in all rows", "right outputs and wrong ones")])
+        raise Invalid([Problem("label", "the same label in all rows", "right outputs and wrong ones")])
     return pairs
 
 

@@ -30,7 +30,8 @@ class MathParams(GraderParams):
     type: Literal["math"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="The right answer, as LaTeX or plain text.")
     answer_type: Literal["auto", "symbolic", "letter", "option", "order", "time", "words"] = Field(
-        "auto", description="Kind of the answer: symbolic is compared by algebra, others as text. auto: as the "
+        "auto", description="Kind of the answer: symbolic is compared by algebra, every other kind as text. auto: as "
+        "the "
         "reference.")
     boxed: Literal["required", "optional"] = Field(
         "required", description=r"An output without \boxed{…}: optional: is an answer as a whole; required: has none.")

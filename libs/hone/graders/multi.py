@@ -24,14 +24,15 @@ class MultiParams(GraderParams):
 
     type: Literal["multi"] = Field(description="Name of the grader.")
     graders: dict[str, Any] | list[_Given] = Field(
-        description="Graders by the names that the formula uses. A list of graders, or a single one, has them in the "
+        description="Graders by the names that the formula uses. A list of graders, or a single grader, has them in "
+        "the "
         "graders' own name.", examples=[{"right": {"type": "math"}, "tidy": {"type": "structured"}}])
     calculate_output: str = Field(
         description="Formula over the graders' names: numbers, brackets, + - * / ^, and the functions min max abs "
         "floor ceil exp sqrt log.", examples=["0.9 * right + 0.1 * tidy"])
     range: list[_Finite] | None = Field(
-        None, min_length=2, max_length=2, description="Smallest and largest score; one outside is a defect of the "
-        "formula. None: what the formula's parts allow.")
+        None, min_length=2, max_length=2, description="Smallest and largest score; a score outside is a defect of the "
+        "formula. null: the range that the formula's parts allow.")
 
     @field_validator("graders")
     @classmethod

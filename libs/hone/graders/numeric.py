@@ -39,7 +39,7 @@ class NumericParams(GraderParams):
     type: Literal["numeric"] = Field(description="Name of the grader.")
     reference: Template = Field(
         "{{ item.answer }}", description="A number or a list of numbers. Of a text with ####, a box or an answer tag, "
-        "what is marked counts.")
+        "only the marked part counts.")
     abs_tolerance: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="Largest difference of equal numbers. null: a millionth, but at "
         "most a millionth of the reference.")
@@ -74,9 +74,9 @@ def _reference(text: str, mark: DecimalMark) -> list[Written]:
     numbers = _members(plain, mark)
     if numbers is None:
         raise InvalidSpec(f"other_error: the reference {text[:200]!r} holds several numbers among other text, expected "
-                          r"one number, a list such as 3, 5, or the answer after #### or in \boxed{}")
+                          r"a single number, a list such as 3, 5, or the answer after #### or in \boxed{}")
     if not numbers or not all(number.values for number in numbers):
-        raise InvalidSpec(f"other_error: the reference {text[:200]!r} holds no finite number, or one inside "
+        raise InvalidSpec(f"other_error: the reference {text[:200]!r} holds no finite number, or a number inside "
                           "an expression; the math grader reads expressions")
     return numbers
 

@@ -35,9 +35,9 @@ class PairwiseParams(GraderParams):
 
     type: Literal["pairwise"] = Field(description="Name of the grader.")
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
-    task: Template = Field(min_length=1, description="What was asked, as the judge sees it: {{ item.question }}.")
+    task: Template = Field(min_length=1, description="The question as the judge sees it: {{ item.question }}.")
     pairs: Literal["circular", "all"] = Field(
-        "circular", description="circular: each answer with the next one, n pairs; all: each with each.")
+        "circular", description="circular: each answer with the next, n pairs; all: every pair of answers.")
     swapped: bool = Field(True, description="Whether each pair is compared in both orders.")
     attempts: int = Field(
         3, ge=1, le=10, description="Questions, each with another seed, until the verdict on a pair can be read.")
@@ -137,7 +137,7 @@ def _result(place: int, answer: str, duels: Sequence[Duel]) -> Result:
     own = [duel for duel in duels if place in (duel.first, duel.second)]
     given = [duel.scores[duel.second == place] for duel in own if duel.scores is not None]
     if not own:
-        return failure(Status.INVALID_SPEC, "the group has no other answer to compare this one with")
+        return failure(Status.INVALID_SPEC, "the group has no other answer to compare this answer with")
     if not given:
         return failure(Status.JUDGE_ERROR, f"{ErrorKind.MODEL_PARSE}: no verdict on a pair could be read")
     mean = min(HIGH, max(LOW, fmean(given)))

@@ -51,11 +51,11 @@ class ProcessCriticParams(GraderParams):
 
     type: Literal["process_critic"] = Field(description="Name of the grader.")
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
-    task: Template = Field(min_length=1, description="What was asked, with all that steps refer to.")
+    task: Template = Field(min_length=1, description="The task, with everything that steps refer to.")
     grader: dict[str, Any] = Field(description="JSON of the grader that says whether the answer is right.")
     right: float = Field(1.0, description="Answers with at least this score are right.")
     steps: Literal["lines", "paragraphs"] = Field(
-        "lines", description="What a step is: a line, or lines up to an empty one.")
+        "lines", description="Form of a step: a line, or lines up to an empty line.")
     least: int = Field(1, ge=1, le=MOST, description="Steps below which an output breaks the format.")
     gate: Gate = Field(default_factory=Gate, description="How the score of the process gates the reward.")
     sampling_params: SamplingParams = Field(default_factory=SamplingParams, description="How the judge answers.")
@@ -126,7 +126,7 @@ def _schema(count: int) -> dict[str, Any]:
 def _scores(reply: Reply, count: int) -> list[float]:
     found = read_object(reply).get("scores")
     if not isinstance(found, list) or len(found) != count:
-        raise unreadable(reply, f"expected {count} scores, one for each step")
+        raise unreadable(reply, f"expected {count} scores, as many as steps")
     return [read_number(one, 0.0, 1.0, reply) for one in found]
 
 

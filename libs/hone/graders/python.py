@@ -25,9 +25,10 @@ class PythonParams(GraderParams):
     source: str = Field(min_length=1, description="Python source, up to 256 KiB, with a function grade(sample, item).",
                         examples=["def grade(sample, item): return float(item['word'] in sample['output_text'])"])
     image_tag: str | None = Field(None, description="OpenAI's name of an image. It changes nothing here.")
-    pass_threshold: float | None = Field(None, description="For evaluations by others. It changes no grade here.")
+    pass_threshold: float | None = Field(None, description="A field of OpenAI's evaluations. It changes no grade here.")
     range: list[float] = Field(
-        [0.0, 1.0], min_length=2, max_length=2, description="Smallest and largest score; another one is no score.")
+        [0.0, 1.0], min_length=2, max_length=2, description="Smallest and largest score; any other value is an error "
+        "of the grader.")
     seconds: float = Field(10.0, gt=0, le=120, description="Seconds that a grade may take.")
     memory_mb: int = Field(512, ge=16, le=2048, description="MiB that a grade may use.")
 

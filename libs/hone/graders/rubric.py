@@ -24,7 +24,7 @@ class Criterion(Strict):
     model_config = ConfigDict(strict=True)
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="Its name, under which its value is a component.")
-    text: str = Field(min_length=1, max_length=4000, description="What the judge looks at.")
+    text: str = Field(min_length=1, max_length=4000, description="The criterion as the judge reads it.")
     weight: float = Field(1.0, ge=0, le=1e6, description="Weight of its value in the score.")
     choices: list[str] = Field(
         ["no", "yes"], min_length=2, max_length=16, description="Verdicts, from the worst to the best. The value of "
@@ -46,13 +46,14 @@ class RubricParams(GraderParams):
 
     type: Literal["rubric"] = Field(description="Name of the grader.")
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
-    task: Template = Field(min_length=1, description="What was asked, as the judge sees it: {{ item.question }}.")
+    task: Template = Field(min_length=1, description="The question as the judge sees it: {{ item.question }}.")
     answer: Template = Field("{{ sample.output_text }}", description="The answer, as the judge sees it.")
-    criteria: list[Criterion] = Field(min_length=1, max_length=32, description="What the answer is judged by.",
+    criteria: list[Criterion] = Field(min_length=1, max_length=32, description="Criteria by which the answer is "
+                                      "judged.",
                                       examples=[[{"name": "polite", "text": "The answer is polite."}]])
     agreed: bool = Field(
         True, description="Whether the judge is asked twice, the second time with the choices from the best to the "
-        "worst. Where its verdicts differ, the worse one counts.")
+        "worst. Where its verdicts differ, the worse counts.")
     least_characters: int = Field(
         3, ge=0, le=1000, description="Letters and digits below which an answer scores 0, and no judge is asked.")
     sampling_params: SamplingParams = Field(default_factory=SamplingParams, description="How the judge answers.")
@@ -63,7 +64,7 @@ class RubricParams(GraderParams):
         if len(set(names)) < len(names):
             raise ValueError(f"criteria: found {names}, expected different names")
         if not any(one.weight for one in self.criteria):
-            raise ValueError("criteria: found weights of 0 alone, expected one above")
+            raise ValueError("criteria: found only weights of 0, expected at least one weight above 0")
         return self
 
 

@@ -69,9 +69,9 @@ def _refuse_foreign(schema: Any) -> None:
         if isinstance(one, Mapping):
             for key in ("$ref", "$dynamicRef"):
                 if isinstance(one.get(key), str) and not one[key].startswith("#"):
-                    raise ValueError(f"references to the schema's own parts, such as #/$defs/name, not {one[key]!r}")
+                    raise ValueError(f"references to the schema's own parts, such as #/$defs/name; found {one[key]!r}")
             if one.get("$schema", _DRAFT) not in (_DRAFT, f"{_DRAFT}#"):
-                raise ValueError(f"draft 2020-12 of JSON Schema, not {one['$schema']!r}")
+                raise ValueError(f"draft 2020-12 of JSON Schema; found {one['$schema']!r}")
             stack += one.values()
         elif isinstance(one, list):
             stack += one

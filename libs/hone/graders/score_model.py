@@ -56,7 +56,7 @@ class ScoreModelParams(JudgedParams):
 
     type: Literal["score_model"] = Field(description="Name of the grader.")
     range: list[float] = Field([0.0, 1.0], min_length=2, max_length=2, description="Smallest and largest score.")
-    pass_threshold: float | None = Field(None, description="For evaluations by others. It changes no grade here.")
+    pass_threshold: float | None = Field(None, description="A field of OpenAI's evaluations. It changes no grade here.")
 
     @model_validator(mode="after")
     def _has_a_range(self) -> "ScoreModelParams":

@@ -46,7 +46,7 @@ async def grade_sample(sample: Sample, params: SkillCreditParams, tools: Tools) 
     if result.score is None:
         return result
     if not 0 <= result.score <= 1:
-        raise InvalidSpec(f"grader: found an outcome of {result.score:g}, expected one from 0 to 1")
+        raise InvalidSpec(f"grader: found an outcome of {result.score:g}, expected a score from 0 to 1")
     utilities = [one["utility"] for one in noted["retrieved"]]
     readable = noted.get("distilled", True)
     credits = {"r_rank": ndcg(noted.get("order"), utilities),

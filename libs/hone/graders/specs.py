@@ -115,7 +115,7 @@ def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
     if not isinstance(kind, str) or kind not in GRADERS:
         field = f"{at}.type" if at else "type"
         if kind == STORED:
-            raise Invalid([Problem(field, found(kind), "the grader itself: only a gateway knows what a name means")])
+            raise Invalid([Problem(field, found(kind), "the grader's own JSON: only a gateway knows stored names")])
         named = kind if isinstance(kind, str) else ""
         fault = GRADERS.fault(named)
         raise Invalid([Problem(field, found(kind), f"another name: {fault}" if fault else one_of(named, GRADERS))])

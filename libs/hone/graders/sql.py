@@ -32,12 +32,13 @@ class SqlParams(GraderParams):
     type: Literal["sql"] = Field(description="Name of the grader.")
     database: Template = Field("{{ item.database }}", description="SQL script that makes the "
                                "database (SQLite), or its file in base64.")
-    gold: Template = Field("{{ item.gold }}", description="The query whose result is right.")
+    gold: Template = Field("{{ item.gold }}", description="The gold query: its result is right.")
     comparison: Comparison = Field(
         "multiset", description="multiset: the same rows equally often, and in order where the gold query has an ORDER "
         "BY; ordered: always in order; set: the same rows, however often (BIRD); columns: each gold column is one of "
         "the answer's, numbers within 0.01 (Spider 2).")
-    extra_columns: int = Field(2, ge=0, le=100, description="Most columns beside the gold ones, for columns.")
+    extra_columns: int = Field(2, ge=0, le=100, description="Most columns in addition to the gold columns, for "
+                               "columns.")
     perturbed: int = Field(1, ge=0, le=8, description="How many databases with fewer rows have to give equal results, "
                            "too.")
     allow: list[Fault] = Field([], description="Faults of the gold query that do not matter: empty: no row; unstable: "
@@ -50,7 +51,7 @@ class SqlParams(GraderParams):
     @classmethod
     def _reads_the_row(cls, template: str) -> str:
         if any(one.root != "item" for one in variables(template)):
-            raise ValueError("expected variables under item alone: the answer has no say in what is right")
+            raise ValueError("expected only variables under item: an answer must not change the reference")
         return template
 
 

@@ -36,7 +36,7 @@ async def grade_sample(sample: Sample, params: SqlPhasesGraderParams, tools: Too
         raise InvalidSpec("found no conversation, expected the calls of a sample")
     executed, done, gold = (sample.item.get(name) for name in ("executed", "done", "schema"))
     if not isinstance(executed, int | float) or not isinstance(done, list) or not isinstance(gold, dict):
-        raise InvalidSpec("item: found no executed, done and schema, expected what environment sql_exploration gives")
+        raise InvalidSpec("item: found no executed, done and schema, expected an item of environment sql_exploration")
     breaches = _breaches(sample.conversation)
     fmt = _FORMAT if set(done) >= set(PHASES) and not breaches else 0.0
     whole = executed + fmt if params.score == "reward" else float(executed == 1)

@@ -19,9 +19,9 @@ class StateParams(GraderParams):
 
     type: Literal["state"] = Field(description="Name of the grader.")
     expected: dict[Path, Template] = Field(
-        {}, description="Texts by their paths in the last state: keys joined by dots, places in lists as numbers. What "
-        "is no text is compared as JSON.", examples=[{"order.status": "{{ item.status }}"}])
-    unchanged: list[Path] = Field([], description="Paths whose values have to be those of the first state.")
+        {}, description="Texts by their paths in the last state: keys joined by dots, places in lists as numbers. Any "
+        "other value is compared as JSON.", examples=[{"order.status": "{{ item.status }}"}])
+    unchanged: list[Path] = Field([], description="Paths whose values have to stay as in the first state.")
 
     @model_validator(mode="after")
     def _looks_at_something(self) -> "StateParams":

@@ -53,7 +53,7 @@ def written(read: Template, reference: Template, item: Item) -> str:
     """Return the output of which a template reads the reference. Raises NoReference where it reads more."""
     variable = whole(read)
     if variable is None or variable.root not in ("sample.output_text", "sample.output_json"):
-        raise NoReference("the input is not one whole text of the output")
+        raise NoReference("the input is not a single whole text of the output")
     text = of_row(reference, item)
     return _nested(variable.path, text) if variable.root == "sample.output_json" else text
 

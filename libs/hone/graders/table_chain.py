@@ -95,7 +95,7 @@ def _fits(op: Any, cells: Sequence[Cell]) -> bool:
 
 def _place(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int):
-        raise TypeError("a row or column is no whole number")
+        raise TypeError("a row or column is not a whole number")
     return given
 
 

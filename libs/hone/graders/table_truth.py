@@ -42,7 +42,7 @@ def truths(text: str, field: str, before: Tables) -> list[dict[str, StoredTable]
         raise InvalidSpec(f"{field}: found {text[:200]!r}, expected JSON ({error})") from None
     states = given if isinstance(given, list) else [given]
     if not states:
-        raise InvalidSpec(f"{field}: found no state, expected one or more")
+        raise InvalidSpec(f"{field}: found no state, expected at least one")
     made = _replaced if field == "expected" else _changed
     return [made(one, f"{field}[{place}]" if isinstance(given, list) else field, before)
             for place, one in enumerate(states)]

@@ -41,16 +41,17 @@ class TablesParams(GraderParams):
     default: ColumnClass = Field("hard", description="Class of the other columns of a table in `columns`.")
     keys: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
         {}, description="Columns by which the rows of a table are paired, instead of its primary key. Without a key, "
-        "or with an exempt one, they are paired by all hard columns.")
-    expected: Template | None = Field(None, description="JSON of the right tables, by name; others have to stay as "
-                                      "they were. A list: alternatives, of which the best counts.")
+        "or with an exempt key, they are paired by all hard columns.")
+    expected: Template | None = Field(None, description="JSON of the right tables, by name; any other table has to "
+                                      "stay as it was. A list: alternatives, of which the best counts.")
     changes: Template | None = Field(None, description="JSON of the right changes to the first state: by table "
                                      "added, removed and changed ({where, set}). A list: alternatives.",
                                      examples=["{{ item.changes }}"])
     score: Literal["all", "share"] = Field("all", description="all: 1 where nothing differs, else 0; share: of the "
                                            "objects that have to change, by the weights of their tables.")
     weights: dict[str, Annotated[float, Field(gt=0)]] = Field({}, description="Weights of tables in share, 1 else.")
-    forbidden_penalty: float = Field(0.1, ge=0, le=1, description="What share loses for each other object that was "
+    forbidden_penalty: float = Field(0.1, ge=0, le=1, description="With share: loss of score for each other object "
+                                     "that was "
                                      "changed; its score is at least 0.")
     allowed: list[str] = Field([], description="Tables whose other objects may change.")
     similarity: Similarity = Field("token_set_ratio", description="How semantic texts are compared. By token_set_ratio "
@@ -136,8 +137,8 @@ def table_grade(
 ) -> TableGrade:
     """Compare a table with the right one. None: a state lacks it.
 
-    An object that the truth adds, removes or changes has to change. Every other one that is not as in the truth was
-    changed beside the task; where rows have no key, one that is lost and one that is new are one change.
+    An object that the reference adds, removes or changes has to change. Any other object that differs from the
+    reference counts as collateral damage. Where rows have no key, a lost row and a new row are a single change.
     """
     first, last, wanted = before or _EMPTY, after or _EMPTY, truth or _EMPTY
     task, done = paired(first, wanted, classes), paired(last, wanted, classes)
@@ -203,7 +204,7 @@ def _worded(one: Mismatch) -> str:
     at = f"{one.table}[{key[:_LONGEST]}]"
     if one.column:
         return f"{at}.{one.column}: found {one.got!r:.100}, expected {one.expected!r:.100}"
-    return f"{at}: found {'no such row, expected one' if one.got is None else 'a row, expected none'}"
+    return f"{at}: found {'no row, expected a row' if one.got is None else 'a row, expected no row'}"
 
 
 def _short(value: Any) -> Any:

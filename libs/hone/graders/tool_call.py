@@ -40,8 +40,8 @@ class ToolCallParams(GraderParams):
         "{{ item.answer }}", description="JSON of the right call, or of the list of them: {\"name\": …, \"arguments\": "
         "{…}}, or OpenAI's form. An empty list: no call is right.")
     tools: list[dict[str, Any]] | None = Field(
-        None, description="Tools in OpenAI's format; arguments have to follow their schemas. None: the row's field "
-        "tools, if it has one.")
+        None, description="Tools in OpenAI's format; arguments have to follow their schemas. null: the row's field "
+        "tools, if there is such a field.")
     ordered: bool = Field(True, description="Whether the calls have an order.")
     compare: Tolerance = Field(EXACT, description="Which arguments are equal.")
     score: Literal["all", "fraction"] = Field(
@@ -95,12 +95,12 @@ def _wanted(text: str) -> list[ToolCall]:
     try:
         value = strict_json.read(text)
     except ValueError as error:
-        raise InvalidSpec(f"other_error: the reference is no JSON: {error}") from error
+        raise InvalidSpec(f"other_error: the reference is not JSON: {error}") from error
     calls = [call for one in (value if isinstance(value, list) else [value])
              for call in written_calls(json.dumps(one), None) or [ToolCall(None, {"text": json.dumps(one)})]]
     for call in calls:
         if call.tool is None:
-            raise InvalidSpec(f"other_error: the reference has {call.arguments['text'][:200]}, which is no call with a "
+            raise InvalidSpec(f"other_error: the reference has {call.arguments['text'][:200]}, expected a call with a "
                               "name and arguments")
     return calls
 
@@ -158,7 +158,7 @@ def right_output(item: Item, params: ToolCallParams) -> RightOutput:
     """Return the reference's calls in tags."""
     calls = _wanted(of_row(params.reference, item))
     if not calls:
-        raise NoReference("the row asks for no call, so every text without one is right")
+        raise NoReference("the row asks for no call, so every text without a call is right")
     return RightOutput("\n".join(
         f"<tool_call>\n{json.dumps({'name': call.tool, 'arguments': call.arguments}, ensure_ascii=False)}\n</tool_call>"
         for call in calls))

@@ -119,7 +119,7 @@ def _parsed(output_text: str) -> Any:
     try:
         return row_json.read(output_text, strict=True)
     except (ValueError, RecursionError) as error:
-        raise NoAnswer(f"sample_parse_error: the output is no JSON ({error})") from error
+        raise NoAnswer(f"sample_parse_error: the output is not JSON ({error})") from error
 
 
 def _choice(item: Mapping[str, Any], output_text: str) -> dict[str, Any]:

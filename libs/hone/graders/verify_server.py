@@ -35,16 +35,16 @@ class VerifyServerParams(GraderParams):
     """Which server is asked, what it is sent, and what counts of its answer."""
 
     type: Literal["verify_server"] = Field(description="Name of the grader.")
-    server: str = Field(min_length=1, max_length=100, description="Name of the server: of a judge whose protocol is "
-                        "verify.")
+    server: str = Field(min_length=1, max_length=100, description="Name of a judge with the protocol verify, such "
+                        "as `hone judges set` keeps.")
     fields: list[str] | dict[str, str] | None = Field(
         None, description="Fields of the row that are sent: their names, or the row's field by the name that the "
         "server knows. null: all of them.")
-    range: list[float] = Field([0.0, 1.0], min_length=2, max_length=2, description="Smallest and largest reward; one "
-                               "outside is none.")
+    range: list[float] = Field([0.0, 1.0], min_length=2, max_length=2, description="Smallest and largest reward; "
+                               "a reward outside is an error of the server.")
     components: list[str] = Field(
         [], max_length=_MOST, description="Names of rewards that every answer has to have, in reward_components or "
-        "beside the reward: those that methods read. What else is in reward_components is stored, too.")
+        "beside the reward. Methods read them. Any other component of reward_components is stored, too.")
     reasoning: Literal["removed", "kept"] = Field(
         "removed", description="Blocks of reasoning in the output: removed: they are not sent, and an output whose "
         "last block is open has no answer; kept: they are sent.")

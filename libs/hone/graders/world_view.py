@@ -27,7 +27,7 @@ class ReadState(BaseModel):
 
     path: str = Field("", description="Keys from outside to inside, joined by dots; places in lists as numbers. "
                       "Empty: everything.")
-    state: State = Field("after", description="Before the first action, or after the last one.")
+    state: State = Field("after", description="Before the first action, or after the last action.")
 
 
 class WorldView:

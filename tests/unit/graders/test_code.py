@@ -99,7 +99,7 @@ def test_a_call_needs_the_name_of_a_function() -> None:
 
 
 def test_the_answer_has_no_say_in_its_tests() -> None:
-    with pytest.raises(Invalid, match="variables under item alone"):
+    with pytest.raises(Invalid, match="only variables under item"):
         checked({"type": "code", "tests": "{{ sample.output_json.tests }}"})
 
 

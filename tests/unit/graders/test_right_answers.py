@@ -39,7 +39,7 @@ def parts(**graders: dict[str, Any]) -> dict[str, Any]:
     (equal(input=FIELD), {"answer": "a"}, RIGHT, ""),
     (equal(operation="ilike"), {"answer": "a"}, RIGHT, ""),
     (equal(operation="ne"), {"answer": "a"}, UNKNOWN, "operation ne"),
-    (equal(input=f"- {TEXT}"), {"answer": "a"}, UNKNOWN, "not one whole text"),
+    (equal(input=f"- {TEXT}"), {"answer": "a"}, UNKNOWN, "not a single whole text"),
     ({"type": "verdict"}, {"label": "No", "rho": 0.3}, RIGHT, ""),
     ({"type": "verdict", "verdict": "word"}, {"label": "Yes", "rho": 0.9}, RIGHT, ""),
     ({"type": "verdict"}, {"label": "no", "rho": 0.3}, WRONG, "invalid_spec: item.label"),

@@ -19,7 +19,7 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
     ("{", ['grader: found "{", expected a JSON object']),
     ("[]", ["grader: found [], expected a JSON object"]),
     ("{}", ["type: found nothing, expected one of agent_judge, character_share, code, concise, deviation"]),
-    ('{"type": "stored", "name": "mine"}', ["expected the grader itself: only a gateway knows what a name means"]),
+    ('{"type": "stored", "name": "mine"}', ["expected the grader's own JSON: only a gateway knows stored names"]),
     ('{"type": "exakt"}', ['type: found "exakt", expected one of agent_judge, character_share, code, concise']),
     ('{"type": ["exact"]}', ['type: found ["exact"], expected one of agent_judge, character_share, code, concise']),
     ('{"type": "exact", "refrence": "5"}',

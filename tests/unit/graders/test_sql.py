@@ -106,7 +106,7 @@ def test_what_is_run_is_one_query_that_reads(answer: str, status: Status, words:
 def test_a_database_that_cannot_be_made_is_named() -> None:
     found = judged(checked({"type": "sql"}), {"database": "CREATE TABLE", "gold": "SELECT 1"}, "SELECT 1")
     assert found.reasons[0].startswith("other_error: database: it cannot be made: incomplete input")
-    with pytest.raises(Invalid, match="variables under item alone"):
+    with pytest.raises(Invalid, match="only variables under item"):
         checked({"type": "sql", "gold": "{{ sample.output_text }}"})
 
 

@@ -129,5 +129,5 @@ def test_ten_thousand_templates_are_refused_or_filled_in_one_pass() -> None:
 
 @pytest.mark.parametrize("output", ['{"a": NaN}', '{"a": [-Infinity]}', '{"a": 1, "a": 2}'])
 def test_an_output_that_not_every_reader_takes_for_json_is_none(output: str) -> None:
-    with pytest.raises(NoAnswer, match="sample_parse_error: the output is no JSON"):
+    with pytest.raises(NoAnswer, match="sample_parse_error: the output is not JSON"):
         rendered("{{ sample.output_json.a }}", ITEM, output)
