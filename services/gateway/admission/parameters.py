@@ -15,31 +15,17 @@ from services.gateway.middleware.errors import NotFound
 Limit = Annotated[int, Query(ge=1, le=500, description="Largest number of items on the page.")]
 
 
-def _after(cursor: str) -> Any:
+def after(cursor: str) -> Any:
+    """Return the query `after` of a list: a page begins behind an id that fits the pattern `cursor`."""
     return Query(pattern=f"^{cursor}$", max_length=100,
                  description="`next` of the previous page; absent for the first page.")
 
 
-AfterArtifact = Annotated[str | None, _after(r"art_\w+")]
-AfterModel = Annotated[str | None, _after(r"(art|run)_\w+")]
-AfterCheck = Annotated[str | None, _after(r"check_\w+")]
-AfterJob = Annotated[str | None, _after(r"pkg_\w+")]
-AfterFit = Annotated[str | None, _after(r"fit_\w+")]
-AfterMerchant = Annotated[str | None, _after(r"sim_\w+")]
-AfterDecision = Annotated[str | None, _after(r"chatcmpl_\w+")]
-AfterDeleted = Annotated[str | None, _after(r"(run|art|op|ver)_\w+(-samples)?")]
-AfterExport = Annotated[str | None, _after(r"op_\w+")]
-AfterKey = Annotated[str | None, _after(r"key_\w+")]
-AfterRoute = Annotated[str | None, _after(r"[a-z0-9_.-]+")]
-AfterSecret = Annotated[str | None, _after(r"[A-Za-z0-9_.-]+")]
-AfterRun = Annotated[str | None, _after(r"run_\w+")]
-AfterSample = Annotated[str | None, _after(r"[0-9]{1,18}\.[0-9]{1,9}")]
-AfterGroup = Annotated[str | None, _after(r"[0-9]{1,18}")]
-AfterTenant = Annotated[str | None, _after(r"tenant_\w+")]
-AfterUpload = Annotated[str | None, _after(r"upl_\w+")]
-AfterUsed = Annotated[str | None, _after(r"(run|key)_\w+")]
-AfterVersion = Annotated[str | None, _after(r"ver_\w+")]
-"""Where a page begins: behind the id of the last item of the one before."""
+AfterName = Annotated[str | None, after(r"[a-z0-9_.-]+")]
+"""The query `after` of lists by name."""
+
+AfterSample = Annotated[str | None, after(r"[0-9]{1,18}\.[0-9]{1,9}")]
+"""The query `after` of lists by version or group, and by place in it."""
 
 _LONGEST_ID = 300
 

@@ -1,6 +1,6 @@
 """/v1/audiences: simulators of users, made of logged behaviour, and how a group reacts to a merchant's strategy."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from psycopg.types.json import Jsonb
@@ -25,12 +25,15 @@ from hone.client.resources import Page
 from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction
 from services.gateway.admission import audiences
-from services.gateway.admission.parameters import AfterFit, AfterMerchant, Config, Id, Limit, page
+from services.gateway.admission.parameters import Config, Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/audiences/fits", tags=["audiences"])
+
+AfterMerchant = Annotated[str | None, after(r"sim_\w+")]
+AfterFit = Annotated[str | None, after(r"fit_\w+")]
 
 _NOT_DONE: dict[int | str, dict[str, Any]] = {409: {"description": "The fit is not done, or was not calibrated."}}
 

@@ -11,13 +11,15 @@ from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowBounds, RowChecks
-from services.gateway.admission.parameters import AfterArtifact, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import Config, Id, Limit, Store, after, same
 from services.gateway.declarations import needs
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+AfterArtifact = Annotated[str | None, after(r"art_\w+")]
 
 _FIELDS = ("name", "file", "allow_bad_rows")
 

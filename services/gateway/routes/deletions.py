@@ -12,11 +12,13 @@ from pydantic import BeforeValidator
 from hone.client.deletion_resources import Deletion, ModelDeletion
 from hone.client.resources import Page
 from services.gateway.admission import deletions
-from services.gateway.admission.parameters import AfterDeleted, Id, Limit
+from services.gateway.admission.parameters import Id, Limit, after
 from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(tags=["deletions"])
+
+AfterDeleted = Annotated[str | None, after(r"(run|art|op|ver)_\w+(-samples)?")]
 
 Force = Annotated[bool, BeforeValidator(lambda given: True if given == "" else given), Query(
     description="Cancel the run first if it has not ended.")]

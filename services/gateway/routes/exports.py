@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from psycopg.types.json import Jsonb
@@ -19,13 +19,15 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from services.gateway.admission import quotas
-from services.gateway.admission.parameters import AfterExport, Id, Limit, Store, content, page, same
+from services.gateway.admission.parameters import Id, Limit, Store, after, content, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(tags=["exports"])
+
+AfterExport = Annotated[str | None, after(r"op_\w+")]
 
 DEADLINE_S = 3600.0
 """Seconds that an export may wait for a trainer."""

@@ -14,12 +14,14 @@ from hone.graders.labelled_pairs import MASTER_KEY
 from hone.spec.problems import Invalid, unstorable
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import grader_checks, graders
-from services.gateway.admission.parameters import AfterCheck, Config, Id, Limit, page
+from services.gateway.admission.parameters import Config, Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/graders/checks", tags=["graders"])
+
+AfterCheck = Annotated[str | None, after(r"check_\w+")]
 
 
 class WantedCheck(BaseModel):

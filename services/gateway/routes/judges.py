@@ -19,12 +19,14 @@ from hone.client.judge_resources import (
 )
 from hone.client.resources import Page
 from hone.spec.problems import Invalid, Problem
-from services.gateway.admission.parameters import AfterRoute, AfterSecret, Config, Id, Limit, page, same
+from services.gateway.admission.parameters import AfterName, Config, Id, Limit, after, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["judges"])
+
+AfterSecret = Annotated[str | None, after(r"[A-Za-z0-9_.-]+")]
 
 Name = Annotated[str, Path(pattern=JUDGE_NAME, description="What graders call it in `model`.")]
 SecretName = Annotated[str, Path(pattern=SECRET_NAME, description="What judges call it in `secret`.")]
@@ -41,7 +43,7 @@ class WantedSecret(BaseModel):
 
 
 @router.get("/judges", openapi_extra=needs("read", "judges"))
-async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Judge]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterName = None) -> Page[Judge]:
     """List judges by name."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("judges.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)

@@ -1,16 +1,20 @@
 """/v1/keys: the API keys of a tenant, and /v1/account: whose key a request has."""
 
+from typing import Annotated
+
 from fastapi import APIRouter
 
 from hone.client.account_resources import Account, CreatedKey, Key
 from hone.client.resources import Page
 from services.gateway.admission import keys
-from services.gateway.admission.parameters import AfterKey, Id, Limit, page
+from services.gateway.admission.parameters import Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["keys"])
+
+AfterKey = Annotated[str | None, after(r"key_\w+")]
 
 
 @router.get("/account", openapi_extra=needs("read", "keys"))

@@ -9,7 +9,7 @@ from hone.client.knowledge_resources import KNOWLEDGE_NAME, Knowledge, KnownText
 from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import knowledge
-from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.admission.parameters import AfterName, Id, Limit, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
@@ -24,7 +24,7 @@ AfterPlace = Annotated[int, Query(ge=0, lt=2**31, description="`next` of the pre
 
 
 @router.get("", openapi_extra=needs("read", "knowledge"))
-async def stored(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Knowledge]:
+async def stored(caller: Caller, limit: Limit = 50, after: AfterName = None) -> Page[Knowledge]:
     """List names with the newest version of each."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("knowledge.page", after=after, limit=limit + 1)

@@ -16,7 +16,7 @@ from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
-from services.gateway.admission.parameters import AfterModel, Config, Id, Limit, Store, page, same
+from services.gateway.admission.parameters import Config, Id, Limit, Store, after, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
@@ -28,6 +28,8 @@ from services.gateway.openai.refusals import ModelNotFound, unknown_model
 Fields = TypeVar("Fields", bound=BaseModel)
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
+
+AfterModel = Annotated[str | None, after(r"(art|run)_\w+")]
 
 
 class NewModel(BaseModel):

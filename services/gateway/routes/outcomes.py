@@ -9,7 +9,7 @@ from hone.api import value_pb2
 from hone.client.collection_resources import PromptOutcome, PromptOutcomes
 from hone.spec.problems import Invalid, Problem, found
 from hone.text.conversation import PROMPT_CHARACTERS
-from services.gateway.admission.parameters import AfterGroup, Id, Limit, page
+from services.gateway.admission.parameters import Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import unknown_run
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -17,6 +17,8 @@ from services.gateway.openai.calls import EngineCalls
 from services.gateway.routes.trajectories import Purpose
 
 router = APIRouter(prefix="/v1/runs/{run_id}/outcomes", tags=["runs"])
+
+AfterGroup = Annotated[str | None, after(r"[0-9]{1,18}")]
 
 
 @router.get("", openapi_extra=needs("read", "outcomes"))

@@ -3,7 +3,7 @@ work.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from psycopg.types.json import Jsonb
@@ -21,12 +21,14 @@ from hone.spec.problems import Invalid, Problem, found, unstorable
 from hone.spec.roles import AuthorSpec, TrialSpec
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import judges
-from services.gateway.admission.parameters import AfterJob, Id, Limit, page
+from services.gateway.admission.parameters import Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/package-jobs", tags=["package-jobs"])
+
+AfterJob = Annotated[str | None, after(r"pkg_\w+")]
 
 MOST_OPEN = 8
 """Jobs of a tenant that have not ended."""

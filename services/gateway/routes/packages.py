@@ -18,7 +18,7 @@ from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission.domains import prove, proven
-from services.gateway.admission.parameters import AfterRoute, Config, Id, Limit, page, same
+from services.gateway.admission.parameters import AfterName, Config, Id, Limit, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -31,7 +31,7 @@ Version = Annotated[int | None, Query(ge=1, lt=2**31, description="One of the na
 
 
 @router.get("", openapi_extra=needs("read", "packages"))
-async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[EnvironmentPackage]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterName = None) -> Page[EnvironmentPackage]:
     """List names with the package that each means now."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("packages.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)

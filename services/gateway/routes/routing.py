@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from hone.client.resources import Page
 from hone.client.routing_resources import Decision, Feedback, Route, RouteEvaluation, WantedFeedback, WantedRoute
-from services.gateway.admission.parameters import AfterDecision, AfterRoute, Id, Limit, page, same
+from services.gateway.admission.parameters import AfterName, Id, Limit, after, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
@@ -16,11 +16,13 @@ from services.gateway.routing import evaluation, stored
 
 router = APIRouter(prefix="/v1", tags=["routes"])
 
+AfterDecision = Annotated[str | None, after(r"chatcmpl_\w+")]
+
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$", description="What clients ask as hone/NAME.")]
 
 
 @router.get("/routes", openapi_extra=needs("read", "routes"))
-async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[Route]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterName = None) -> Page[Route]:
     """List the routes that were set, by name. `auto` is there without being set."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("routing.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)

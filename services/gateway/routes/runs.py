@@ -20,7 +20,7 @@ from hone.store.database import Row
 from services.gateway import matrices, memory_reports, noise_reports, recorded_talks
 from services.gateway.admission import graders, packages, refusals
 from services.gateway.admission import runs as admission
-from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
+from services.gateway.admission.parameters import Config, Id, Limit, Store, after, example, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.idempotency import Key, fingerprint
 from services.gateway.middleware.tenancy import Caller
@@ -28,6 +28,9 @@ from services.gateway.preflight import report
 from services.gateway.preflight.samples import SampleRequest
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+AfterVersion = Annotated[str | None, after(r"ver_\w+")]
+AfterRun = Annotated[str | None, after(r"run_\w+")]
 
 MOST_POINTS = 200_000
 """Points of an answer with metrics: a few MB."""

@@ -11,7 +11,7 @@ from hone.client.resources import Page
 from hone.environments import row_json
 from hone.store.database import Row
 from services.gateway.admission import graders
-from services.gateway.admission.parameters import AfterRoute, Id, Limit, page, same
+from services.gateway.admission.parameters import AfterName, Id, Limit, page, same
 from services.gateway.declarations import needs
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
@@ -30,7 +30,7 @@ class WantedGrader(BaseModel):
 
 
 @router.get("", openapi_extra=needs("read", "stored graders"))
-async def listed(caller: Caller, limit: Limit = 50, after: AfterRoute = None) -> Page[StoredGrader]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterName = None) -> Page[StoredGrader]:
     """List names with what each means now."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("stored_graders.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)

@@ -1,15 +1,19 @@
 """/v1/tenants: all tenants, for admin keys of the operator."""
 
+from typing import Annotated
+
 from fastapi import APIRouter
 
 from hone.client.account_resources import CreatedKey, Tenant
 from hone.client.resources import Page
 from services.gateway.admission import keys, tenants
-from services.gateway.admission.parameters import AfterTenant, Id, Limit, page
+from services.gateway.admission.parameters import Id, Limit, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/tenants", tags=["tenants"])
+
+AfterTenant = Annotated[str | None, after(r"tenant_\w+")]
 
 
 @router.get("", openapi_extra=needs("operator", "tenants"))

@@ -8,12 +8,14 @@ from hone.client.resources import Page
 from hone.client.upload_resources import Upload
 from services.gateway.admission import uploads
 from services.gateway.admission.completion import Completions
-from services.gateway.admission.parameters import AfterUpload, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import Config, Id, Limit, Store, after, same
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/uploads", tags=["uploads"])
+
+AfterUpload = Annotated[str | None, after(r"upl_\w+")]
 
 Number = Annotated[int, Path(description="Number of the part, from 1. It begins at byte (number - 1) * part_bytes.")]
 Digest = Annotated[uploads.Sha256, Query(description="Digest of the part, in small hexadecimal digits.")]

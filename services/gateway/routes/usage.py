@@ -7,11 +7,13 @@ from fastapi import APIRouter, Query
 from hone.client.resources import Page, Usage
 from hone.client.storage_resources import Retained, Storage
 from services.gateway.admission import retained
-from services.gateway.admission.parameters import AfterUsed, Config, Limit, Time, page
+from services.gateway.admission.parameters import Config, Limit, Time, after, page
 from services.gateway.declarations import needs
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
+
+AfterUsed = Annotated[str | None, after(r"(run|key)_\w+")]
 
 Moment = Annotated[Time | None, Query(description="With its UTC offset: 2026-01-31T00:00:00Z.")]
 
