@@ -4,6 +4,7 @@ import uvloop
 
 from hone import ids
 from hone.api import reward_pb2, reward_pb2_grpc
+from hone.jobs.worker import Worker
 from hone.judges.asking import AskedJudges
 from hone.judges.endpoint import connections
 from hone.process import startup
@@ -15,9 +16,9 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
+from services.reward.checks.making import CheckParts, GraderChecks
 from services.reward.checks.rows import CheckRows
 from services.reward.checks.sets import LabelledSets
-from services.reward.checks.worker import CheckParts, GraderChecks
 from services.reward.grading import Grading
 from services.reward.jobs import Jobs
 from services.reward.ledger import Ledger
@@ -42,13 +43,14 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     judges, owner = AskedJudges(chosen, database, client), chosen.process_name or ids.new("reward")
     grading, ledger, jobs = Grading(pool, Helpers(judges, sandbox, worlds)), Ledger(database), Jobs(database, owner)
     store = objects.connect(chosen.objects_url)
-    checks = GraderChecks(CheckParts(grading, judges, CheckRows(database, owner), LabelledSets(database, store)))
+    checks = GraderChecks(CheckParts(grading, judges, CheckRows(database), LabelledSets(database, store)))
+    worker = Worker(database, owner, {"grader_check": checks.kind})
     part = Part(grading, ledger, jobs, SecondOpinions(database, grading, ledger))
     queue = GradingQueue(part, chosen, chosen.grades_at_once)
     stored = StoredSamples(database, store, worlds)
     reward = Reward(grading, ledger, queue, stored, chosen.tenant_samples)
     try:
-        async with queue.working(), checks.working():
+        async with queue.working(), worker.working():
             await serve(
                 chosen.addresses.reward, SERVICE, chosen.stack_token,
                 lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),

@@ -20,7 +20,7 @@ from hone.store import objects as stores
 from services.simulation.audiences import computing, figures
 from services.simulation.audiences.figures import MeasuredMerchant
 from services.simulation.audiences.reasoners import JudgeReasoner, reasoner, turn_of
-from services.simulation.audiences.rows import AudienceRows, ClaimedFit, GroupRecord
+from services.simulation.audiences.rows import AudienceRows, BegunFit, FitFound, GroupRecord
 
 
 class FitMaker:
@@ -30,8 +30,8 @@ class FitMaker:
         self._rows, self._judges, self._objects_url = rows, judges, objects_url
         self._computing = asyncio.Lock()
 
-    async def make(self, fit: ClaimedFit) -> None:
-        """Make a fit and store it. Raises Invalid, OutOfTokens, and what an outage raises."""
+    async def make(self, fit: BegunFit) -> FitFound:
+        """Make a fit and return its report and simulator. Raises Invalid, OutOfTokens, and what an outage raises."""
         manifest = await self._rows.dataset(fit.tenant_id, fit.dataset)
         if manifest is None:
             raise Invalid([Problem("dataset", repr(fit.dataset), "an uploaded dataset (`hone data list`)")])
@@ -48,14 +48,14 @@ class FitMaker:
         fusion = calibrate([one.group for one in measured if one.group is not None], params.shrinkage)
         report = figures.report(found, simulator, measured, fusion, params.shrinkage) | _written(
             fit.written, simulator, proposed)
-        await self._rows.done(fit, report, stored.as_json(simulator), stored.fusion_as_json(fusion) if fusion else None,
-                              simulator.policies.policies)
+        return FitFound(report, stored.as_json(simulator), stored.fusion_as_json(fusion) if fusion else None,
+                        simulator.policies.policies)
 
     async def _computed(self, params: FitParams, content: bytes, work: str = "fit") -> dict[str, Any]:
         async with self._computing:
             return await computing.computed(params.model_dump_json().encode() + b"\n" + content, work)
 
-    async def _proposed(self, fit: ClaimedFit, answering: Reasoner | None, content: bytes) -> list[Condition]:
+    async def _proposed(self, fit: BegunFit, answering: Reasoner | None, content: bytes) -> list[Condition]:
         """Return the conditions that a model proposes."""
         if not fit.params.pairs or not isinstance(answering, JudgeReasoner):
             return []
@@ -69,7 +69,7 @@ class FitMaker:
         return [tuple(Predicate.model_validate(one) for one in condition)
                 for condition in fit.written["hypotheses"]["conditions"]]
 
-    async def _worded(self, fit: ClaimedFit, answering: Reasoner | None, simulator: Simulator) -> Simulator:
+    async def _worded(self, fit: BegunFit, answering: Reasoner | None, simulator: Simulator) -> Simulator:
         """Return a simulator whose policies have the sentences that a model wrote of them."""
         policies = simulator.policies.policies
         if not fit.params.worded or not isinstance(answering, JudgeReasoner) or not policies:
@@ -83,7 +83,7 @@ class FitMaker:
             one.model_copy(update={"words": said}) for one, said in zip(policies, words, strict=True))))
 
     async def _merchant(
-        self, fit: ClaimedFit, answering: Reasoner | None, simulator: Simulator, group: Mapping[str, Any],
+        self, fit: BegunFit, answering: Reasoner | None, simulator: Simulator, group: Mapping[str, Any],
     ) -> MeasuredMerchant:
         """Return and store a merchant's rates and what is said of them."""
         drawn = np.random.default_rng([fit.params.seed, 6]).permutation(len(group["rows"]))[:fit.params.personas]
@@ -108,7 +108,7 @@ class FitMaker:
                 group["merchant"], record.stratum, rates, reasoned, fitted, record.users))
 
     async def _q(
-        self, fit: ClaimedFit, record: GroupRecord, answering: Reasoner, simulator: Simulator, rows: list[Any],
+        self, fit: BegunFit, record: GroupRecord, answering: Reasoner, simulator: Simulator, rows: list[Any],
     ) -> Floats:
         """Return what the reasoner says of rows; what it said in an earlier attempt at the fit is not asked again."""
         known = await self._rows.known(fit.id, record.asked)

@@ -11,18 +11,16 @@ from hone.audiences.decision_policies import DecisionPolicy
 from hone.audiences.reasoning import ReasonerSpec
 from hone.audiences.training import FitParams
 from hone.environments.hashing import digest
+from hone.jobs.job import Again, Done, Failed, Job, Outcome
+from hone.jobs.rows import LONGEST_REASON
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
-from hone.store.database import AsyncDatabase, Row
-
-LEASE_S = 60.0
-"""Seconds after which a fit whose service is silent is another one's."""
-_LONGEST_REASON = 2000
+from hone.store.database import AsyncDatabase, AsyncTransaction, Row
 
 
 @dataclass(frozen=True)
-class ClaimedFit:
-    """A fit that this service has taken."""
+class BegunFit:
+    """A fit that this service has begun."""
 
     id: str
     tenant_id: str
@@ -30,7 +28,7 @@ class ClaimedFit:
     dataset: str
     params: FitParams
     reasoner: ReasonerSpec | None
-    attempts: int  # this one included
+    job: Job
     written: dict[str, Any] = field(default_factory=dict)  # what a model added in earlier attempts, by part of the fit
 
 
@@ -56,11 +54,21 @@ class GroupRecord:
         return digest({"purpose": self.purpose, **self.spec})
 
 
+@dataclass(frozen=True)
+class FitFound:
+    """The report of a fit, its simulator, the fusion's weights if it is calibrated, and the mined policies."""
+
+    report: Mapping[str, Any]
+    simulator: Mapping[str, Any]
+    fusion: Mapping[str, Any] | None
+    policies: Sequence[DecisionPolicy]
+
+
 class AudienceRows:
     """Each method raises NotReady, with the reason, while the database is away."""
 
-    def __init__(self, database: AsyncDatabase, owner: str) -> None:
-        self._database, self._owner = database, owner
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def add(self, tenant_id: str, key_id: str | None, dataset: str, params: FitParams,
                   reasoner: ReasonerSpec | None) -> str:
@@ -93,56 +101,18 @@ class AudienceRows:
             raise NotFound(f"fit_id: found {fit_id!r}, expected the id of a fit of yours")
         return row
 
-    async def claim(self) -> ClaimedFit | None:
-        """Take a fit that is due."""
+    async def begin(self, job: Job) -> BegunFit | None:
+        """Return the fit of a job, None if it has ended."""
         with outage.reported():
-            row = await self._database.one("audiences.claim", owner=self._owner, lease_s=LEASE_S)
-        return None if row is None else ClaimedFit(
+            row = await self._database.one("audiences.begin", id=job.subject)
+        return None if row is None else BegunFit(
             row["id"], row["tenant_id"], row["key_id"], row["dataset"], FitParams.model_validate(row["params"]),
-            ReasonerSpec.model_validate(row["reasoner"]) if row["reasoner"] else None, row["attempts"], row["written"])
+            ReasonerSpec.model_validate(row["reasoner"]) if row["reasoner"] else None, job, row["written"])
 
-    async def keep(self, fit: ClaimedFit) -> bool:
-        """Hold a fit for longer. Return False if it is this service's no more."""
-        with outage.reported():
-            return await self._database.one("audiences.keep", **self._key(fit), lease_s=LEASE_S) is not None
-
-    async def again(self, fit: ClaimedFit, after_s: float, reason: str) -> None:
-        """Have a fit taken again later."""
-        with outage.reported():
-            await self._database.run("audiences.again", **self._key(fit), after_s=after_s,
-                                     reason=reason[:_LONGEST_REASON])
-
-    async def write(self, fit: ClaimedFit) -> None:
+    async def write(self, fit: BegunFit) -> None:
         """Store what a model added to a fit, so that another attempt does not ask for it again."""
         with outage.reported():
-            await self._database.run("audiences.write", **self._key(fit), written=Jsonb(fit.written))
-
-    async def fail(self, fit: ClaimedFit, reason: str) -> None:
-        """End a fit that cannot be made."""
-        with outage.reported():
-            await self._database.run("audiences.finish", **self._key(fit), state="failed",
-                                     reason=reason[:_LONGEST_REASON], report=Jsonb({}), simulator=None, fusion=None)
-
-    async def done(
-        self, fit: ClaimedFit, report: Mapping[str, Any], simulator: Mapping[str, Any],
-        fusion: Mapping[str, Any] | None, policies: Sequence[DecisionPolicy],
-    ) -> None:
-        """End a fit with what it found, all in one transaction."""
-        with outage.reported():
-            async with self._database.transaction() as opened:
-                kept = await opened.one("audiences.finish", **self._key(fit), state="done", reason=None,
-                                        report=Jsonb(report), simulator=Jsonb(simulator),
-                                        fusion=Jsonb(fusion) if fusion else None)
-                if kept:
-                    await opened.run(
-                        "audiences.add_policies", fit_id=fit.id, tenant_id=fit.tenant_id,
-                        ids=[one.id for one in policies], records=[one.model_dump_json() for one in policies],
-                        texts=[one.text for one in policies])
-
-    async def release(self) -> None:
-        """Let others take the fits that a process of this name has."""
-        with outage.reported():
-            await self._database.run("audiences.release", owner=self._owner)
+            await self._database.run("audiences.write", id=fit.id, **fit.job.fence, written=Jsonb(fit.written))
 
     async def known(self, fit_id: str, asked: str) -> Row | None:
         """Return the personas of an equal question, and what the reasoner said of them."""
@@ -186,10 +156,24 @@ class AudienceRows:
             raise NotFound(f"fit_id: found {fit_id!r}, expected the id of a fit of yours that is done")
         return row
 
-    def _key(self, fit: ClaimedFit) -> dict[str, Any]:
-        return {"id": fit.id, "owner": self._owner, "attempts": fit.attempts}
+
+async def record(opened: AsyncTransaction, job: Job, outcome: Outcome) -> None:
+    """Write the state of a fit after an attempt, with everything that it found."""
+    match outcome:
+        case Again():
+            await opened.run("audiences.again", id=job.subject, reason=outcome.reason[:LONGEST_REASON])
+        case Failed():
+            await opened.run("audiences.finish", id=job.subject, state="failed", report=Jsonb({}), simulator=None,
+                             reason=outcome.reason[:LONGEST_REASON], fusion=None)
+        case Done(found=FitFound() as found):
+            kept = await opened.one("audiences.finish", id=job.subject, state="done", reason=None,
+                                    report=Jsonb(found.report), simulator=Jsonb(found.simulator),
+                                    fusion=Jsonb(found.fusion) if found.fusion else None)
+            if kept:
+                await opened.run(
+                    "audiences.add_policies", fit_id=job.subject, tenant_id=job.tenant_id,
+                    ids=[policy.id for policy in found.policies], texts=[policy.text for policy in found.policies],
+                    records=[policy.model_dump_json() for policy in found.policies])
 
 
 _JSON = {"spec", "q", "anchored", "fitted", "reasoned", "rates"}
-
-

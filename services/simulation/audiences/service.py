@@ -10,6 +10,7 @@ from hone.api import simulation_pb2
 from hone.audiences.behaviour import KEYS
 from hone.audiences.reasoning import ReasonerSpec
 from hone.audiences.training import MOST_OPEN, FitParams, expect_writer
+from hone.jobs.worker import Worker
 from hone.judges.asking import AskedJudges
 from hone.judges.endpoint import connections
 from hone.rpc.errors import InvalidField, OverBudget
@@ -76,9 +77,11 @@ async def audiences(settings: Settings) -> AsyncIterator[Audiences]:
     database, client = AsyncDatabase(settings.database_url, size=4), connections()
     await database.open()
     judges = AskedJudges(settings, database, client)
-    rows = AudienceRows(database, settings.process_name or ids.new("simulation"))
+    rows = AudienceRows(database)
+    worker = Worker(database, settings.process_name or ids.new("simulation"), {
+        "audience_fit": AudienceFits(rows, judges, settings.objects_url).kind})
     try:
-        async with AudienceFits(rows, judges, settings.objects_url).working():
+        async with worker.working():
             yield Audiences(rows, judges)
     finally:
         await client.aclose()

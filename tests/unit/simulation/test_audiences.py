@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,76 +15,41 @@ from hone.audiences.job import made
 from hone.audiences.training import FitParams
 from hone.graders.error_kinds import ErrorKind
 from hone.graders.questions import JudgeFailed
+from hone.jobs.job import Again, Failed, Job, Outcome
 from hone.rpc.errors import InvalidField, NotReady
 from hone.spec.problems import Invalid, Problem
-from services.simulation.audiences import answers, computing, requests, worker
+from services.simulation.audiences import answers, computing, requests
 from services.simulation.audiences.answers import AudienceAnswers
 from services.simulation.audiences.making import listed, of_listed
 from services.simulation.audiences.reasoners import turn_of
-from services.simulation.audiences.rows import ClaimedFit
+from services.simulation.audiences.rows import BegunFit
 from services.simulation.audiences.worker import AudienceFits
+
+JOB = Job(1, "tenant_1", "audience_fit", "fit_1", attempts=1, epoch=1)
 
 
 class Rows:
-    """Notes what becomes of a fit."""
+    """Has one fit."""
 
-    def __init__(self, kept: bool = True) -> None:
-        self.kept, self.ended = kept, list[tuple[str, str]]()
-
-    async def keep(self, _: ClaimedFit) -> bool:
-        return self.kept
-
-    async def fail(self, _: ClaimedFit, reason: str) -> None:
-        self.ended.append(("failed", reason))
-
-    async def again(self, _: ClaimedFit, after_s: float, reason: str) -> None:
-        self.ended.append((f"again after {after_s:g} s", reason))
+    async def begin(self, job: Job) -> BegunFit:
+        return BegunFit("fit_1", "tenant_1", None, "logs", FitParams(), None, job)
 
 
-def fit(attempts: int = 1) -> ClaimedFit:
-    return ClaimedFit("fit_1", "tenant_1", None, "logs", FitParams(), None, attempts)
-
-
-async def worked(rows: Rows, error: BaseException | None, attempts: int = 1) -> list[tuple[str, str]]:
-    fits = AudienceFits(cast(Any, rows), cast(Any, None), "file:///nowhere")
-
-    async def making(_: ClaimedFit) -> None:
-        if error is not None:
-            raise error
-        await asyncio.sleep(60)
-
-    cast(Any, fits)._maker.make = making
-    await fits._work(fit(attempts))
-    return rows.ended
-
-
-@pytest.mark.parametrize(("error", "attempts", "ended"), [
+@pytest.mark.parametrize(("error", "attempts", "outcome"), [
     (Invalid([Problem("row 1: week", "nothing", "a number")]), 1,
-     [("failed", "row 1: week: found nothing, expected a number")]),
-    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 1, [("again after 10 s", f"{ErrorKind.MODEL_SERVER}: away")]),
-    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 4, [("failed", f"{ErrorKind.MODEL_SERVER}: away")]),
-    (ChildProcessError("killed"), 2, [("again after 20 s", "killed")]),
-    (RuntimeError("a bug"), 1, [("again after 10 s", "RuntimeError: a bug")]),
-    (NotReady("the database is away"), 1, []),
+     Failed("row 1: week: found nothing, expected a number")),
+    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 1, Again(f"{ErrorKind.MODEL_SERVER}: away", 10.0)),
+    (JudgeFailed(ErrorKind.MODEL_SERVER, "away"), 4, Failed(f"{ErrorKind.MODEL_SERVER}: away (after 4 attempts)")),
+    (ChildProcessError("killed"), 2, Again("killed", 20.0)),
 ])
-async def test_what_becomes_of_a_fit_that_cannot_be_made(
-    error: BaseException, attempts: int, ended: list[tuple[str, str]],
-) -> None:
-    assert await worked(Rows(), error, attempts) == ended
+async def test_the_outcome_of_a_fit_that_cannot_be_made(error: Exception, attempts: int, outcome: Outcome) -> None:
+    fits, job = AudienceFits(cast(Any, Rows()), cast(Any, None), "file:///nowhere"), replace(JOB, attempts=attempts)
 
+    async def make(_: BegunFit) -> None:
+        raise error
 
-async def test_work_whose_lease_was_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "LEASE_S", 0.04)
-    rows = Rows(kept=False)
-    assert await asyncio.wait_for(worked(rows, None), 20) == []
-
-
-async def test_the_end_of_the_service_ends_the_work() -> None:
-    task = asyncio.create_task(worked(Rows(), None))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 20)
+    cast(Any, fits)._maker.make = make
+    assert fits.kind.final(job, await fits.kind.work(job)) == outcome
 
 
 def lines(**change: Any) -> list[bytes]:

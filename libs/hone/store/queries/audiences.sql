@@ -38,38 +38,24 @@ DELETE FROM audience_fits WHERE tenant_id = %(tenant_id)s AND id = %(id)s RETURN
 -- Tokens that a fit has used of all judges.
 SELECT coalesce(sum(tokens), 0)::bigint AS tokens FROM judge_spending WHERE run_id = %(id)s
 
--- name: claim
-UPDATE audience_fits SET state = 'taken', owner = %(owner)s, attempts = attempts + 1,
-    due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = ANY (ARRAY(
-    SELECT id FROM audience_fits WHERE state IN ('waiting', 'taken') AND due_at <= now()
-    ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, dataset, params, reasoner, attempts, written
-
--- name: keep
--- Returns nothing where another service has taken the fit, or it was deleted.
-UPDATE audience_fits SET due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
-RETURNING id
+-- name: begin
+-- Nothing where the fit has ended. No worker of the release before takes it from now on: its writes name the owner.
+UPDATE audience_fits SET state = 'taken', owner = NULL, due_at = '9999-01-01'
+WHERE id = %(id)s AND state IN ('waiting', 'taken')
+RETURNING id, tenant_id, key_id, dataset, params, reasoner, written
 
 -- name: write
 UPDATE audience_fits SET written = %(written)s
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+WHERE id = %(id)s AND state = 'taken' AND EXISTS (SELECT FROM jobs j WHERE j.id = %(job_id)s AND j.epoch = %(epoch)s)
 
 -- name: again
-UPDATE audience_fits SET state = 'waiting', due_at = now() + make_interval(secs => %(after_s)s), reason = %(reason)s
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
-RETURNING id
+UPDATE audience_fits SET state = 'waiting', reason = %(reason)s WHERE id = %(id)s AND state = 'taken'
 
 -- name: finish
 UPDATE audience_fits SET state = %(state)s, reason = %(reason)s, report = %(report)s, simulator = %(simulator)s,
     fusion = %(fusion)s, ended_at = now()
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+WHERE id = %(id)s AND state = 'taken'
 RETURNING id
-
--- name: release
--- Fits of an earlier process of this name are due at once.
-UPDATE audience_fits SET state = 'waiting', due_at = now() WHERE owner = %(owner)s AND state = 'taken'
 
 -- name: add_policies
 INSERT INTO audience_policies (fit_id, id, tenant_id, record, text)

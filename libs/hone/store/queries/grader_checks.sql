@@ -1,4 +1,4 @@
--- Checks of graders against labelled sets: asked for by requests and by runs, claimed by reward services.
+-- Checks of graders against labelled sets: asked for by requests and by runs, made by jobs of reward services.
 
 -- name: add
 INSERT INTO grader_checks (id, tenant_id, key_id, grader, grader_hash, set_name)
@@ -26,14 +26,13 @@ FROM grader_checks WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL 
     AND (%(grader_hash)s::text IS NULL OR grader_hash = %(grader_hash)s)
 ORDER BY id DESC LIMIT %(limit)s
 
--- name: claim
-UPDATE grader_checks SET state = 'taken', owner = %(owner)s, attempts = attempts + 1,
-    due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = ANY (ARRAY(
-    SELECT id FROM grader_checks WHERE state IN ('waiting', 'taken') AND due_at <= now()
-    ORDER BY due_at LIMIT %(count)s FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, run_id, step, grader, grader_hash, label, set_name, set_hash, judges, verdicts, seconds,
-    tokens, attempts, run_id IS NOT NULL AND NOT EXISTS (
+-- name: begin
+-- Nothing where nobody needs the check any more. No worker of the release before takes it from now on: its writes name
+-- the owner.
+UPDATE grader_checks SET state = 'taken', owner = NULL, due_at = '9999-01-01'
+WHERE id = %(id)s AND state IN ('waiting', 'taken')
+RETURNING id, tenant_id, key_id, run_id, step, grader, label, set_name, set_hash, judges, verdicts, seconds, tokens,
+    run_id IS NOT NULL AND NOT EXISTS (
         SELECT FROM grader_checks e WHERE e.run_id = grader_checks.run_id AND e.grader_hash = grader_checks.grader_hash
             AND e.number < grader_checks.number) AS first
 
@@ -47,24 +46,19 @@ ORDER BY created_at DESC LIMIT 1
 -- name: keep
 -- Verdicts so far. Returns nothing where another service has taken the check, or nobody needs it any more.
 UPDATE grader_checks SET set_hash = %(set_hash)s, judges = %(judges)s, verdicts = %(verdicts)s, seconds = %(seconds)s,
-    tokens = %(tokens)s, due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+    tokens = %(tokens)s
+WHERE id = %(id)s AND state = 'taken' AND EXISTS (SELECT FROM jobs j WHERE j.id = %(job_id)s AND j.epoch = %(epoch)s)
 RETURNING id
 
 -- name: again
-UPDATE grader_checks SET state = 'waiting', due_at = now() + make_interval(secs => %(after_s)s), reason = %(reason)s
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
-RETURNING id
+UPDATE grader_checks SET state = 'waiting', reason = %(reason)s WHERE id = %(id)s AND state = 'taken'
+RETURNING run_id, step
 
 -- name: finish
 UPDATE grader_checks SET state = %(state)s, reason = %(reason)s, counts = %(counts)s, copied_from = %(copied_from)s,
     ended_at = now()
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
-RETURNING id
-
--- name: release
--- Checks of an earlier process of this name are due at once.
-UPDATE grader_checks SET state = 'waiting', due_at = now() WHERE owner = %(owner)s AND state = 'taken'
+WHERE id = %(id)s AND state = 'taken'
+RETURNING run_id, step, label, set_name
 
 -- name: add_of_run
 -- Nothing where the run has asked for its check of this number.

@@ -1,11 +1,10 @@
-"""Works on checks of graders: every pair of a labelled set is graded as a sample is, and judges are asked anew."""
+"""Checks graders: every pair of a labelled set is graded as a sample is, and judges are asked anew."""
 
 import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,20 +15,22 @@ from hone.graders.labelled_pairs import Pair
 from hone.graders.questions import JudgeFailed
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
+from hone.jobs.job import Again, Done, Failed, Job, Kind, Outcome
 from hone.judges.asking import AskedJudges
 from hone.process import ending
 from hone.process.line import StillWaiting
 from hone.rpc.errors import NotReady
 from hone.spec.problems import Invalid, Problem
 from hone.store.objects import StoreAway
-from services.reward.checks.rows import UNKNOWN, CheckProgress, CheckRows, Counts, GraderCheck
+from services.reward.checks import rows
+from services.reward.checks.rows import UNKNOWN, CheckFound, CheckProgress, CheckRows, Counts, GraderCheck
 from services.reward.checks.sets import LabelledSet, LabelledSets
 from services.reward.grading import Grading
 
 _AT_ONCE, _PAIRS_AT_ONCE = 2, 16
 """Checks in work, and pairs of a check; judges have limits of their own."""
-_LOOK_S, _KEEP_S = 0.5, 2.0
-"""Seconds between two looks for checks, and between two times that verdicts are stored."""
+_KEEP_S = 2.0
+"""Seconds between two times that verdicts are stored."""
 _PAUSES_S = (1.0, 5.0, 15.0, 60.0)
 """Seconds before a check is taken again that could not be made. One that no run waits for is given up after the last.
 """
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CheckParts:
-    """What checks are made with."""
+    """The services and rows that a check is made with."""
 
     grading: Grading
     judges: AskedJudges
@@ -58,92 +59,50 @@ class _Work:
 
 
 class GraderChecks:
-    """Takes checks that are due, and works on a few at a time."""
+    """The kind of jobs that check graders."""
 
     def __init__(self, parts: CheckParts) -> None:
         self._parts = parts
-        self._working = set[asyncio.Task[None]]()
+        self.kind = Kind(self._work, rows.record, at_once=_AT_ONCE, pauses_s=_PAUSES_S)
 
-    @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Work until the context ends; then others may take what is not done."""
-        with suppress(NotReady):
-            await self._parts.rows.release()  # of an earlier process of this name
-        taking = asyncio.create_task(self._take_forever())
+    async def _work(self, job: Job) -> Outcome:
+        """Make a check, or say why it has to be made later. Raises NotReady while the database is away."""
+        begun = await self._parts.rows.begin(job)
+        if begun is None:
+            return Done()
+        check, left = begun
         try:
-            yield
-        finally:
-            await ending.cancelled([taking, *self._working])
-            with suppress(NotReady):
-                await self._parts.rows.release()
-
-    async def _take_forever(self) -> None:
-        while True:
-            try:
-                await self._take(_AT_ONCE - len(self._working))
-            except NotReady as away:
-                _log.warning("no checks of graders are taken: %s", away)
-            except Exception:  # of one row: those that are due after it are taken at the next looks
-                _log.exception("a check of a grader cannot be taken")
-            await asyncio.sleep(_LOOK_S)
-
-    async def _take(self, free: int) -> None:
-        for check, left in await self._parts.rows.claim(free) if free else []:
-            task = asyncio.create_task(self._work(check, left))
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
-
-    async def _work(self, check: GraderCheck, left: CheckProgress) -> None:
-        """Make a check, or say why it has to be made later. While the database is away its lease ends by itself."""
-        rows = self._parts.rows
-        try:
-            await self._made(check, left)
+            return await self._made(check, left)
         except Invalid as unfit:
-            await rows.fail(check, str(unfit))
+            return Failed(str(unfit))
         except (JudgeFailed, StoreAway) as away:
-            await self._later(check, str(away))
-        except NotReady as away:
-            _log.warning("the check %s is taken again: %s", check.id, away)
+            return _later(check, str(away))
+        except NotReady:
+            raise
         except Exception as error:
             _log.exception("the check %s fails", check.id)
-            await self._later(check, f"{type(error).__name__}: {error}")
+            return _later(check, f"{type(error).__name__}: {error}")
 
-    async def _later(self, check: GraderCheck, reason: str) -> None:
-        if check.run_id is None and check.attempts > len(_PAUSES_S):
-            await self._parts.rows.fail(check, reason)
-        else:
-            await self._parts.rows.again(check, _PAUSES_S[min(check.attempts, len(_PAUSES_S)) - 1], reason)
-
-    async def _made(self, check: GraderCheck, left: CheckProgress) -> None:
+    async def _made(self, check: GraderCheck, left: CheckProgress) -> Outcome:
         """Make a check. Raises Invalid where grader and set do not fit, JudgeFailed, NotReady, StoreAway."""
         labelled = await self._parts.sets.read(check.tenant_id, check.set_name)
         answering = partial(self._parts.judges.answering, check.spec.judges, check.turn)
         judges = await answering()
         same = left.set_hash == labelled.hash and left.judges == judges and len(left.verdicts) == len(labelled.pairs)
         progress = left if same else CheckProgress(labelled.hash, judges, [UNKNOWN] * len(labelled.pairs))
-        if check.first and all(judges.values()) and await self._copied(check, labelled, progress):
-            return
+        if check.first and all(judges.values()) and (known := await self._parts.rows.earlier(check, progress)):
+            progress.verdicts = list(known["verdicts"])
+            await self._parts.rows.keep(check, progress)
+            return Done(CheckFound(counts(labelled, progress.verdicts), copied_from=known["id"]))
         work = _Work(check, labelled, progress)
         if not await self._judged(work):
-            return
+            return Done()
         if work.trouble:
-            await self._later(check, f"{len(progress.pending)} of {len(labelled.pairs)} pairs have no verdict: "
-                              f"{work.trouble}")
-        elif await answering() != judges:
-            await self._later(check, "the judge changed while it was checked")
-        else:
-            await self._parts.rows.done(check, counts(labelled, progress.verdicts))
-
-    async def _copied(self, check: GraderCheck, labelled: LabelledSet, progress: CheckProgress) -> bool:
-        """End the first check of a run with what an earlier one of the same grader and judges found, if there is one.
-        """
-        known = await self._parts.rows.earlier(check, progress)
-        if known is None:
-            return False
-        progress.verdicts = list(known["verdicts"])
-        if await self._parts.rows.keep(check, progress):
-            await self._parts.rows.done(check, counts(labelled, progress.verdicts), copied_from=known["id"])
-        return True
+            return _later(check, f"{len(progress.pending)} of {len(labelled.pairs)} pairs have no verdict: "
+                                 f"{work.trouble}")
+        if await answering() != judges:
+            return _later(check, "the judge changed while it was checked")
+        return Done(CheckFound(counts(labelled, progress.verdicts)))
 
     async def _judged(self, work: _Work) -> bool:
         """Ask for the missing verdicts and store them as they come. Return False if the check is another service's.
@@ -182,6 +141,11 @@ class GraderChecks:
         return result
 
 
+def _later(check: GraderCheck, reason: str) -> Again:
+    """Return when a check is made again. A run waits for its check however often it cannot be made."""
+    return Again(reason, _PAUSES_S[min(check.job.attempts, len(_PAUSES_S)) - 1] if check.run_id else None)
+
+
 def _note(work: _Work, place: int, result: Result) -> None:
     """Note the verdict that a grade is, or why there is none yet. Raises Invalid where the grader cannot read the row.
     """
@@ -196,7 +160,7 @@ def _note(work: _Work, place: int, result: Result) -> None:
 
 
 def verdict_of(spec: Spec, result: Result) -> str:
-    """Return what a grade says of an output: y for a score above the middle of the grader's range, or else n.
+    """Return the verdict of a grade on an output: y for a score above the middle of the grader's range, or else n.
 
     x: the judge gave no verdict that could be read. It is unknown where the system failed.
     """
