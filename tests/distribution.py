@@ -19,7 +19,7 @@ KEPT = Path(__file__).with_name("durations.json")
 SEEN = KEPT.parent.parent / ".cache" / "durations.json"
 TWINS = ("test_backends", "test_fences", "test_kills")
 """Acceptance tests of the twin stacks (tests.acceptance.stacks)."""
-OWN = ("test_ahead", "test_backup", "test_cluster", "test_contract", "test_demo", "test_impostors", "test_mutations",
+OWN = ("test_backup", "test_cluster", "test_contract", "test_demo", "test_impostors", "test_mutations",
        "test_oracle", "test_ranks", "test_traces", "test_upgrade")
 """Acceptance tests that start stacks of their own, or none. All others share the plain stack."""
 PLAIN_UNITS = 2

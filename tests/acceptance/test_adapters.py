@@ -14,7 +14,7 @@ from hone.client.errors import Refused
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, wait_for
 
-STEPS = 70
+STEPS = 48
 FORMS: dict[str, dict[str, Any]] = {
     "wide": {"rank": 16, "alpha": 32.0},
     "narrow": {"rank": 4, "alpha": 16.0, "targets": ["q_proj", "v_proj", "down_proj", "up_proj"]},

@@ -1,7 +1,7 @@
 """Rollouts that run ahead of training: they keep to their bound and teach, and one that never ends is given up."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -9,28 +9,19 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance import backends, invariants, toy
+from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
-from tests.acceptance.scene import Scene, open_scene
+from tests.acceptance.scene import Scene
+from tests.acceptance.stacks import PLAIN
 
-STEPS, PROMPTS, BOUND, LEASE_S = 80, 16, 3, 4.0
+STEPS, PROMPTS, BOUND = 80, 16, 3
 SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
 
 
-on_both = pytest.mark.parametrize("scene", backends.NAMES, indirect=True)
-on_one = pytest.mark.parametrize("scene", ["embedded"], indirect=True)  # long tests, which run on one back end
-
-
 @pytest.fixture(scope="module")
-def scene(
-    request: pytest.FixtureRequest, alone: None, shared_directory: Path, bases: Callable[..., Path],  # noqa: ARG001
-) -> Iterator[Scene]:
-    backend = backends.choose(request.param, request.getfixturevalue)
-    settings = {"sweep_s": 0.5, "lease_s": LEASE_S, **backend.settings}
-    opened = open_scene(shared_directory / f"ahead-{backend.name}", settings, {"inference": 2, "rollout": 2})
-    opened.client.upload_model("base", bases(steps=90, careless=0.5))
-    yield opened
-    opened.stack.stop()
+def scene(plain: Scene, bases: Callable[..., Path]) -> Scene:
+    plain.client.upload_model("ahead-base", bases(steps=90, careless=0.5))
+    return plain
 
 
 def states(scene: Scene, run_id: str) -> dict[tuple[str, str | None], int]:
@@ -44,12 +35,11 @@ def values(scene: Scene, run_id: str, name: str) -> list[float]:
     return [value for _, value in scene.client.metrics(run_id).series[name]]
 
 
-@on_one
 def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
     prompts = 2 * PROMPTS
     changes: dict[str, Any] = {"max_staleness": BOUND, "batch": {"prompts": prompts, "samples": 8}}
     changes |= {"grader": {**SLOW, "seconds": 0.02}, "eval": {"prompts": 64, "every": STEPS}}
-    run = scene.client.create_run(toy.spec("ahead", "base", STEPS, **changes))
+    run = scene.client.create_run(toy.spec("ahead", "ahead-base", STEPS, **changes))
     scene.finished(run.id)
     stalest = values(scene, run.id, "staleness/max")
     assert len(stalest) == STEPS
@@ -61,9 +51,8 @@ def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
         assert values(scene, run.id, name)
 
 
-@on_both
 def test_trained_groups_are_as_stale_as_the_metric_says(scene: Scene) -> None:
-    run = scene.client.create_run(toy.spec("stale", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
+    run = scene.client.create_run(toy.spec("stale", "ahead-base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
     scene.finished(run.id)
     rows = scene.rows(
         "SELECT s.n, max(s.n - 1 - g.oldest) AS stalest FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) "
@@ -71,11 +60,10 @@ def test_trained_groups_are_as_stale_as_the_metric_says(scene: Scene) -> None:
     assert [row["stalest"] for row in rows] == values(scene, run.id, "staleness/max")
 
 
-@on_both
 def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on(scene: Scene) -> None:
     grader = {**SLOW, "straggler_every": 40, "straggler_seconds": 3600}
     run = scene.client.create_run(toy.spec(
-        "stragglers", "base", 20, grader=grader, max_staleness=1, group_deadline_s=4, eval=None))
+        "stragglers", "ahead-base", 20, grader=grader, max_staleness=1, group_deadline_s=4, eval=None))
     scene.finished(run.id)
     expired = states(scene, run.id)["dropped", "expired"]
     assert expired > 0
@@ -86,11 +74,10 @@ def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on
     assert longest_pause(scene, run.id) > 2.0, "the step before the bound waited for it"
 
 
-@on_one
 @pytest.mark.parametrize(("kills", "steps"), [(2, 80), pytest.param(8, 200, marks=pytest.mark.soak)])
 def test_kills_lose_and_double_nothing(scene: Scene, kills: int, steps: int) -> None:
-    run = scene.client.create_run(toy.spec("killed", "base", steps, grader=SLOW, max_staleness=BOUND, eval=None))
-    havoc = Havoc(scene, run.id, steps, LEASE_S)
+    run = scene.client.create_run(toy.spec("killed", "ahead-base", steps, grader=SLOW, max_staleness=BOUND, eval=None))
+    havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     seed = secrets.randbelow(2**31)
     print(f"\nseed {seed}: {havoc.random_kills(seed, kills)}, recovered in {havoc.summary()}")
     scene.finished(run.id)

@@ -16,7 +16,7 @@ from tests.acceptance.havoc import Havoc, points
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import GRACE_S, LEASE_S
 
-PROMPTS, STEPS, SOAK_STEPS = 8, 170, 320
+PROMPTS, STEPS, SOAK_STEPS = 8, 80, 320
 SEED, SOAK_SEEDS, SOAK_KILLS = 20260, (20261, 20262, 20263), 30
 
 

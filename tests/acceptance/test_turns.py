@@ -25,7 +25,7 @@ from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN
 from tests.acceptance.stubs import forking
 
-STEPS, LEARNED_PROMPTS, RISE = 50, 16, 0.2
+STEPS, LEARNED_PROMPTS, RISE = 36, 16, 0.2
 SOAK_SEEDS = (0, 2)
 KILLED_STEPS, SOAK_STEPS, PROMPTS = 44, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
