@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the style of proto/ with buf: scripts/lint-proto.sh [--require-servers]
+# Checks with buf the style of proto/, and that it does not break clients of the last release: scripts/lint-proto.sh [--require-servers]
 # buf comes from npm. Without npm this check is skipped, or fails with --require-servers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,3 +17,4 @@ command -v npm > /dev/null || skip "npm is not installed"
 cd proto
 "$buf/node_modules/.bin/buf" lint
 "$buf/node_modules/.bin/buf" format --diff --exit-code
+"$buf/node_modules/.bin/buf" breaking --against ../docs/contracts/proto.binpb

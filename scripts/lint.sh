@@ -16,3 +16,4 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/python" -m checks.changes
 "$bin/python" -m checks.routes_page
 "$bin/python" -m checks.migrations
+"$bin/python" -m checks.openapi
