@@ -26,9 +26,9 @@ from benchmarks.machine import provenance
 from benchmarks.peers import trl_losses
 from benchmarks.peers.trl_losses import Padded
 from benchmarks.results import RESULTS, store
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import AGGREGATIONS, LOSSES
 from hone.algorithms.inputs import LossInputs
-from hone.algorithms.losses import LOSSES
 from services.learner.trainer import malloc
 
 ROWS, MEAN, LONGEST = 512, 128, 512

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from checks import rendered
+from hone.algorithms.catalogue import MEMBERS
 from hone.catalogue.catalogue import Catalogue
 from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders.catalogue import GRADERS
 from hone.harnesses.catalogue import HARNESSES
+from hone.spec.sinks import SINKS
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "libs" / "hone" / "catalogue" / "records"
 CATALOGUES: Mapping[str, Catalogue[Any, Any]] = {
-    one.group: one for one in (ENVIRONMENTS, GRADERS, HARNESSES)}
+    one.group: one for one in (ENVIRONMENTS, GRADERS, HARNESSES, MEMBERS, SINKS)}
 
 
 def tables(root: Path = ROOT) -> dict[str, dict[str, str]]:

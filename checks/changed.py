@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +43,7 @@ class Tree:
     modules: Mapping[str, Source]
     words: Mapping[str, frozenset[str]]
     paths: Mapping[str, str]
-    members: Mapping[str, str]
+    members: Collection[tuple[str, str]]  # name, and the module that has the member
 
     @cached_property
     def tests(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ def chosen(tree: Tree, changed: Iterable[str]) -> Choice:
     names = {path: name for name, path in tree.paths.items()}
     modules = {names[file] for file in changed if file in names}
     modules |= {user for file in changed if file not in names for user in tree.users(file)}
-    named = {member for member, module in tree.members.items() if module in modules}
+    named = {member for member, module in tree.members if module in modules}
     files = [path for path, name in tree.tests.items() if _concerns(tree, path, name, modules, named)]
     return _with_loop(tree, sorted(files), modules)
 
@@ -130,9 +130,11 @@ def _words(strings: Iterable[str]) -> Iterator[str]:
         yield from (word, *(word.split("/") if "/" in word else ()))
 
 
-def _members(root: Path) -> dict[str, str]:
+def _members(root: Path) -> list[tuple[str, str]]:
+    """Return the name of each member, of a method without its slot, and its module."""
     groups = tomllib.loads((root / "pyproject.toml").read_text())["project"].get("entry-points", {})
-    return {name: place.partition(":")[0] for group in groups.values() for name, place in group.items()}
+    return [(name.rpartition(".")[2], place.partition(":")[0]) for group in groups.values()
+            for name, place in group.items()]
 
 
 def _changed(base: str) -> list[str]:

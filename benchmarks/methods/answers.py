@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, LossInputs, Track
-from hone.algorithms.losses import LOSSES
 
 ANSWERS, ROLLOUTS, RATE, EVEN = 8, 8, 0.3, {"tau": 1e6}
 

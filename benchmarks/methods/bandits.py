@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
-from hone.algorithms.losses import LOSSES
 
 BANDITS, ARMS, SAMPLES, UPDATES, RATE, BATCHES, START = 64, 64, 16, 16, 0.2, 60, 0.01
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import State
 

@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.allocation.dynamo import SuccessHistory, SuccessVarianceParams, dynamo
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 
 PROMPTS, MEAN, ACTIONS, STEPS, RATE, FADES = 64, 16, 20, 60, 5.0, 0.9

@@ -13,10 +13,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES, REGULARIZERS
 from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.regularizers import REGULARIZERS
 
 CONTEXTS, TOKENS, SAMPLES, STEPS, RATE, KEPT = 16, 32, 4, 300, 4.0, 4
 

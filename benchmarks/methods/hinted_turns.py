@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES, REGULARIZERS
 from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.regularizers.local_divergence import divergence
 
 TURNS, ACTIONS, GROUPS, SAMPLES, STEPS, RATE, HINT = 5, 6, 4, 8, 150, 1.0, 2.0

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from benchmarks.methods.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import State
 from hone.algorithms.self_verify import (
     GenerationGroup,

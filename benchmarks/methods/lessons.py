@@ -18,9 +18,8 @@ from torch import Tensor
 
 from benchmarks.methods.experience_pool import SelectionParams, select
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, LossInputs
-from hone.algorithms.losses import LOSSES
 
 STEPS, ACTIONS, SEARCH, ANSWER = 5, 7, 0, 1
 ROUNDS, UPDATES, EPISODES, NOISE, RATE = 4, 30, 16, 0.5, 10.0

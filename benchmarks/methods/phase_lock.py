@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.trajectory.turns import Turns
 

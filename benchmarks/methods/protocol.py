@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import ADVANTAGES, AGGREGATIONS
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, Track
 
 GROUPS, SIZE, STEPS, EARLY = 8, 8, 150, 40

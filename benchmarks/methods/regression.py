@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
+from hone.algorithms.catalogue import BATCH_SIZES
 from hone.algorithms.inputs import Floats
-from hone.algorithms.schedules.batch_size import BATCH_SIZES, Consumption
+from hone.algorithms.schedules.batch_size import Consumption
 
 FEATURES, BUDGET, SMALL, LARGE, RATE, NOISE, POINTS = 256, 100_000, 8, 128, 0.05, 2.0, 50
 TASKS: Mapping[str, float] = {"hard": 0.3, "easy": 1.5}  # s

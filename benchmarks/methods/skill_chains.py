@@ -26,7 +26,7 @@ from benchmarks.methods.internalization import (
     omega,
     utility,
 )
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.trajectory.turns import Turns
 

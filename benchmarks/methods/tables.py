@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.graders.process_gate import Gate
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
 from hone.algorithms.slots import SLOTS, needs
 from hone.store.objects import ObjectMissing, Objects

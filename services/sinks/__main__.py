@@ -11,15 +11,10 @@ from hone.process.heartbeat import Heartbeat, interval_s
 from hone.process.outages import Outages
 from hone.spec import destinations, settings
 from hone.spec.settings import Settings
+from hone.spec.sinks import SINKS
 from hone.store.database import Database
-from services.sinks.contract import LibraryMissing, Sink, SinkOpener
+from services.sinks.contract import LibraryMissing, Sink
 from services.sinks.follower import Follower, register
-from services.sinks.mlflow import Mlflow
-from services.sinks.tensorboard import TensorBoard
-from services.sinks.wandb import Wandb
-
-SINKS: dict[str, SinkOpener] = {"tensorboard": TensorBoard, "mlflow": Mlflow, "wandb": Wandb}
-"""Every sink by the kind of its destination."""
 
 _log = logging.getLogger(__name__)
 

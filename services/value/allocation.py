@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hone.algorithms.allocation import ALLOCATIONS
 from hone.algorithms.allocation.inputs import AllocationInputs, AllocationParams, GroupOutcomes
 from hone.algorithms.allocation.v0_5 import ACCEPTED_LEAST, ACCEPTED_OF, accepted
+from hone.algorithms.catalogue import ALLOCATIONS
 from hone.algorithms.method import Method
 from hone.api import value_pb2
 from hone.rpc import outage

@@ -4,7 +4,6 @@ The step's loss is sum_i w_i sum_t loss_it. The weights are computed from the wh
 so the loss does not depend on the cut into micro-batches. A "sequence" is a trajectory, in one or several packed rows.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,12 +86,10 @@ def prompt_mean(inputs: AggregationInputs, params: Params, state: State) -> tupl
     return 1 / (len(sizes) * sizes[own] * np.maximum(inputs.tokens, 1)), state, {}
 
 
-AGGREGATIONS: Mapping[str, Method[AggregationInputs, Floats]] = {
-    "token-mean": Method(token_mean),
-    "seq-mean-token-mean": Method(seq_mean_token_mean),
-    "seq-mean-token-sum": Method(seq_mean_token_sum),
-    "seq-mean-token-sum-norm": Method(seq_mean_token_sum_norm, Horizon),
-    "turn-mean": Method(turn_mean, PerTurn),
-    "prompt-mean": Method(prompt_mean),
-    "token-sum": Method(token_sum),
-}
+TOKEN_MEAN: Method[AggregationInputs, Floats] = Method(token_mean)
+SEQ_MEAN_TOKEN_MEAN: Method[AggregationInputs, Floats] = Method(seq_mean_token_mean)
+SEQ_MEAN_TOKEN_SUM: Method[AggregationInputs, Floats] = Method(seq_mean_token_sum)
+SEQ_MEAN_TOKEN_SUM_NORM: Method[AggregationInputs, Floats] = Method(seq_mean_token_sum_norm, Horizon)
+TURN_MEAN: Method[AggregationInputs, Floats] = Method(turn_mean, PerTurn)
+PROMPT_MEAN: Method[AggregationInputs, Floats] = Method(prompt_mean)
+TOKEN_SUM: Method[AggregationInputs, Floats] = Method(token_sum)

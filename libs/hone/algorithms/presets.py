@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hone.algorithms.slots import BUILDERS, METHODS, READERS, SlotError, builder, fill, fillings, method, needs
+from hone.algorithms.slots import BUILDERS, READERS, SlotError, builder, fill, fillings, method, needs
+from hone.catalogue.catalogue import Catalogue, Group
 from hone.harnesses.catalogue import able
 from hone.spec.run import AlgorithmSpec, Slot
 
@@ -17,7 +18,7 @@ BASE: Filling = {
 }
 """The filling of each slot that neither preset nor spec names."""
 
-PRESETS: Mapping[str, Filling] = {
+_OWN: Mapping[str, Filling] = {
     "grpo": {"aggregation": "seq-mean-token-mean"},
     "dr_grpo": {"advantage": "dr_grpo", "aggregation": "seq-mean-token-sum-norm"},
     "rloo": {"advantage": "rloo", "loss": "reinforce", "aggregation": "seq-mean-token-sum"},
@@ -60,7 +61,18 @@ PRESETS: Mapping[str, Filling] = {
     "internalization": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle",
                         "regularizers": [("kl", {"coefficient": 0.01})]},
 }
-"""Every preset by name, with the slots that differ from BASE."""
+"""Hone's own presets by name, with the slots that differ from BASE."""
+
+
+def _lacks(made: Any) -> str:
+    if not isinstance(made, Mapping):
+        return "a mapping of slots to methods"
+    unknown = sorted(made.keys() - BASE.keys())
+    return f"slots among {', '.join(BASE)} alone: {', '.join(unknown)}" if unknown else ""
+
+
+PRESETS: Catalogue[Filling, Filling] = Catalogue(Group("hone.presets", "preset", _lacks, dict, dict), _OWN)
+"""Every preset by name, with the slots that differ from BASE: Hone's own, and presets of installed packages."""
 
 _ASKED: Mapping[str, str] = {
     "logp_teacher": "roles.teacher or contexts.privileged",
@@ -90,13 +102,6 @@ HOMES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
 }
 """Presets whose method is also a harness or a grader: the names of those that do, and what they run without beside
 another one, as users read it."""
-
-EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
-    (slot, name, other, excluded, reason)
-    for slot in ("loss", "advantage", "modulation") for name, declared in METHODS[slot].items()
-    for (other, excluded), reason in declared.excludes.items())
-"""Pairs that exclude each other, as `Method.excludes` declares them: slot, method, other slot, its method, reason."""
-
 
 def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
     """Return every slot as plain JSON, {name, params with defaults}; regularizers is a list of those.
@@ -171,9 +176,11 @@ def _refuse_two_borders(resolved: Mapping[str, Any]) -> None:
 
 
 def _refuse_excluded(resolved: Mapping[str, Any]) -> None:
-    for slot, name, other, excluded, why in EXCLUDED:
-        if name in _names(resolved, slot) and excluded in _names(resolved, other):
-            raise SlotError(f"algorithm.{other}", excluded, f"another method beside {slot} {name!r}, {why}")
+    for slot in ("loss", "advantage", "modulation"):
+        for (other, excluded), why in method(resolved, slot).excludes.items():
+            if excluded in _names(resolved, other):
+                name = resolved[slot]["name"]
+                raise SlotError(f"algorithm.{other}", excluded, f"another method beside {slot} {name!r}, {why}")
 
 
 def _refuse_unmet(resolved: Mapping[str, Any]) -> None:

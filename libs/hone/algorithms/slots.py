@@ -1,23 +1,12 @@
 """Every slot of a training step and the methods that may fill it: one visible table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.aggregations import AGGREGATIONS
-from hone.algorithms.allocation import ALLOCATIONS
-from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.filters import FILTERS
-from hone.algorithms.losses import LOSSES
+from hone.algorithms.catalogue import METHODS
 from hone.algorithms.method import Builder, Method, Params
-from hone.algorithms.modulations import MODULATIONS
-from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.rewards import REWARDS
-from hone.algorithms.samplers import SAMPLERS
-from hone.algorithms.schedules import SCHEDULES
-from hone.algorithms.schedules.batch_size import BATCH_SIZES
 from hone.algorithms.self_verify import SelfVerify
 from hone.algorithms.selskill import SelskillPairs
 from hone.spec.findings import first
@@ -48,25 +37,29 @@ BUILDERS: Mapping[str, Builder] = {
 pairs: rows with a chosen and a rejected completion. self_verify: the groups' trajectories, and in steps of their own
 judgements of their answers. selskill: pairs of the groups' trajectories, and of continuations of their turns."""
 
-METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
-    "allocation": ALLOCATIONS,
-    "sampler": SAMPLERS,
-    "filter": FILTERS,
-    "reward": REWARDS,
-    "advantage": ADVANTAGES,
-    "modulation": MODULATIONS,
-    "correction": CORRECTIONS,
-    "loss": LOSSES,
-    "aggregation": AGGREGATIONS,
-    "regularizers": REGULARIZERS,
-    "schedule": SCHEDULES,
-    "batch_size": BATCH_SIZES,
-}
-"""Slot -> name -> method; builders have a table of their own."""
+
+class ParamsOf(Mapping[str, type[Params]]):
+    """The types of the parameters of a slot's methods, by name; a method is imported when its type is read."""
+
+    def __init__(self, slot: str) -> None:
+        self._methods = METHODS[slot]
+
+    def __getitem__(self, name: str) -> type[Params]:
+        return self._methods[name].params
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._methods
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._methods)
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
 
 SLOTS: Mapping[str, Mapping[str, type[Params]]] = {
     "builder": {name: builder.params for name, builder in BUILDERS.items()},
-    **{slot: {name: method.params for name, method in methods.items()} for slot, methods in METHODS.items()},
+    **{slot: ParamsOf(slot) for slot in METHODS},
 }
 """Slot -> method name -> the type of its parameters."""
 

@@ -1,7 +1,7 @@
 """A catalogue: members by name, each imported when it is asked for."""
 
 import inspect
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
@@ -37,17 +37,20 @@ class Group(Generic[Member, Facts]):
     lacks: Callable[[Any], str]
     describe: Callable[[Member], Facts]
     recorded: Callable[..., Facts]
+    makes_classes: bool = True  # whether a class is made without arguments to be a member; else it is one itself
 
 
 class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
     """Members of one group by name. A member is imported when it is asked for, once a process.
 
     Lists of names and facts import no member of Hone's own. A name is in the catalogue if its member can be used:
-    members of other packages are imported to know. Hone's own members come first, in the order of its table.
+    members of other packages are imported to know. Hone's own members come first, in the order of its table. `given`
+    are members of Hone's own that need no import.
     """
 
-    def __init__(self, group: Group[Member, Facts]) -> None:
+    def __init__(self, group: Group[Member, Facts], given: Mapping[str, Member] | None = None) -> None:
         self._group = group
+        self._given = given or {}
         self._loaded: dict[str, Member] = {}
 
     @property
@@ -84,7 +87,7 @@ class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
         if name in self._loaded:
             return self._group.describe(self._loaded[name])
         entry = self._entry(name)
-        return self._group.describe(self[name]) if entry.facts is None else self._group.recorded(**entry.facts)
+        return self._group.recorded(**entry.facts) if entry.facts else self._group.describe(self[name])
 
     def described(self, name: str, target: str) -> Facts:
         """Import a member of Hone's own from its target, and return its facts. Raises NoMember."""
@@ -114,7 +117,7 @@ class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
         return self._entry(name)
 
     def _own(self) -> tuple[Entry, ...]:
-        return entries.own(self._group.name)
+        return (*(Entry(name, "", entries.OWN, facts={}) for name in self._given), *entries.own(self._group.name))
 
     def _others(self) -> tuple[Entry, ...]:
         return entries.installed(self._group.name)
@@ -131,11 +134,13 @@ class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
         return found[0]
 
     def _load(self, entry: Entry) -> Member:
-        """Import a member; a class is made without arguments."""
+        """Import a member; a class is made without arguments where the group says so."""
+        if entry.name in self._given and entry.package == entries.OWN:
+            return self._given[entry.name]
         try:
             module, _, attribute = entry.target.partition(":")
             found: Any = getattr(import_module(module), attribute)
-            member = cast(Member, found() if inspect.isclass(found) else found)
+            member = cast(Member, found() if self._group.makes_classes and inspect.isclass(found) else found)
         except Exception as error:
             raise NoMember(f"the {self._group.noun} {entry.name!r} of {entry.source} cannot be loaded from "
                            f"{entry.target}: {type(error).__name__}: {error}") from error

@@ -35,8 +35,9 @@ class Entry:
 
 @cache
 def own(group: str) -> tuple[Entry, ...]:
-    """Return Hone's own members of a group, in the order of pyproject.toml."""
-    recorded = json.loads((RECORDS / f"{group}.json").read_text())
+    """Return Hone's own members of a group, in the order of pyproject.toml; a group without a record has none."""
+    record = RECORDS / f"{group}.json"
+    recorded = json.loads(record.read_text()) if record.is_file() else {}
     return tuple(Entry(name, one["target"], OWN, facts=one["facts"]) for name, one in recorded.items())
 
 

@@ -1,15 +1,13 @@
 """The names that a spec may use (environments, presets, methods, graders), and the methods in the slots of a run."""
 
-import inspect
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from hone.algorithms import presets
-from hone.algorithms.slots import METHODS
+from hone.algorithms.catalogue import METHODS
 from hone.client.resources import Algorithm, Environment, Grader, SlotMethod, StartingSpec
 from hone.environments.catalogue import ENVIRONMENTS
 from hone.graders.catalogue import GRADERS
@@ -56,9 +54,9 @@ def starting_spec(preset: str, base: str = "", dataset: str = "", environment: s
 
 def methods() -> list[SlotMethod]:
     """Return every method of every slot with source and formula, from its docstrings, and its parameters."""
-    return [SlotMethod(slot=slot, name=name, source=_summary(method.function.__module__),
-                       formula=inspect.getdoc(method.function) or "", params_schema=method.params.model_json_schema())
-            for slot, known in METHODS.items() for name, method in known.items()]
+    return [SlotMethod(slot=slot, name=name, source=facts.source, formula=facts.formula,
+                       params_schema=facts.params_schema)
+            for slot, known in METHODS.items() for name in known for facts in [known.facts(name)]]
 
 
 def graders() -> list[Grader]:
@@ -66,10 +64,6 @@ def graders() -> list[Grader]:
     return [Grader(name=name, summary=facts.summary, low=facts.low, high=facts.high, pooled=facts.pooled,
                    params_schema=facts.params_schema)
             for name in GRADERS for facts in [GRADERS.facts(name)]]
-
-
-def _summary(module: str) -> str:
-    return (inspect.getdoc(sys.modules[module]) or "").partition("\n")[0]
 
 
 def slot_fillings(spec: Mapping[str, Any]) -> dict[str, list[SlotFilling]]:

@@ -1,4 +1,4 @@
-"""Environments by name: Hone's own, and those of installed packages."""
+"""Environments by name: Hone's own, and members of installed packages."""
 
 import inspect
 from dataclasses import dataclass

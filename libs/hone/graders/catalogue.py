@@ -1,4 +1,4 @@
-"""Graders by the `type` in their JSON: Hone's own, and those of installed packages."""
+"""Graders by the `type` in their JSON: Hone's own, and members of installed packages."""
 
 import inspect
 import sys

@@ -2,7 +2,8 @@
 
 from pydantic import ValidationError
 
-from hone.algorithms.schedules.batch_size import BATCH_SIZES, batches
+from hone.algorithms.catalogue import BATCH_SIZES
+from hone.algorithms.schedules.batch_size import batches
 from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 from hone.spec.problems import Problem, found, from_validation, one_of
 from hone.spec.run import BatchSpec, RunSpec

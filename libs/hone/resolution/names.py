@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hone.algorithms import presets
+from hone.algorithms import catalogue, presets
 from hone.algorithms.slots import SLOTS, SlotError
 from hone.catalogue.catalogue import Catalogue
 from hone.environments import trial
@@ -59,7 +59,7 @@ def _fillings(slot: str, filling: Slot | list[Slot]) -> list[Problem]:
 def _filling(slot: str, name: str, params: Mapping[str, Any], at: str) -> list[Problem]:
     methods = SLOTS[slot]
     if name not in methods:
-        return [Problem(f"{at}.name", found(name), one_of(name, methods))]
+        return [Problem(f"{at}.name", found(name), _method(slot, name))]
     return _validated(methods[name], params, f"{at}.params")
 
 
@@ -74,7 +74,7 @@ def _validated(model: type[BaseModel], params: Mapping[str, Any], at: str, stric
 def _schedule(spec: RunSpec) -> list[Problem]:
     name, methods = spec.optimizer.schedule, SLOTS["schedule"]
     if name not in methods:
-        return [Problem("optimizer.schedule", found(name), one_of(name, methods))]
+        return [Problem("optimizer.schedule", found(name), _method("schedule", name))]
     return _validated(methods[name], spec.optimizer.schedule_params, "optimizer.schedule_params", strict=False)
 
 
@@ -87,11 +87,16 @@ def of_harness(harness: Slot | None) -> list[Problem]:
     return _validated(HARNESSES[harness.name].params, harness.params, "harness.params")
 
 
-def _usable(name: str, catalogue: Catalogue[Any, Any]) -> str:
+def _usable(name: str, known: Catalogue[Any, Any]) -> str:
     """Return the expectation for a name that a catalogue cannot give."""
-    if fault := catalogue.fault(name):
-        return f"another name: {fault}"
-    return one_of(name, set(catalogue) - {"dataset"})
+    fault = known.fault(name)
+    return f"another name: {fault}" if fault else one_of(name, set(known) - {"dataset"})
+
+
+def _method(slot: str, name: str) -> str:
+    """Return the expectation for a method that a slot does not know."""
+    fault = catalogue.METHODS[slot].fault(name) if slot in catalogue.METHODS else ""
+    return f"another name: {fault}" if fault else one_of(name, SLOTS[slot])
 
 
 def of_source(source: TaskSource, at: str) -> list[Problem]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hone.spec.sinks import SINKS
+
 KINDS = {
     "tensorboard": "tensorboard:///directory",
     "mlflow": "mlflow:http://host:port (or https://, sqlite:///file, postgresql://, mysql://, mssql://, databricks)",
     "wandb": "wandb:project or wandb:entity/project",
 }
-"""The format of an entry for each kind of destination."""
+"""The format of an entry for each of Hone's own sinks. Sinks of installed packages take any text as a target."""
 _MLFLOW_SERVERS = {"http", "https", "postgresql", "mysql", "mssql"}
 
 
@@ -48,12 +50,13 @@ def names(text: str) -> list[str]:
 
 def _entry(entry: str) -> Destination:
     kind, _, target = entry.partition(":")
-    if kind not in KINDS:
-        raise ValueError(f"found {entry!r}, expected {'; '.join(KINDS.values())}")
+    if kind not in SINKS:
+        others = [f"{name}:target" for name in SINKS if name not in KINDS]
+        raise ValueError(f"found {entry!r}, expected {SINKS.fault(kind) or '; '.join([*KINDS.values(), *others])}")
     if kind == "tensorboard":
         target = target.removeprefix("//")
-    if not _FITS[kind](target):
-        raise ValueError(f"found {Destination(kind, target).name!r}, expected {KINDS[kind]}")
+    if not _FITS.get(kind, bool)(target):
+        raise ValueError(f"found {Destination(kind, target).name!r}, expected {KINDS.get(kind, f'{kind}:target')}")
     return Destination(kind, target)
 
 

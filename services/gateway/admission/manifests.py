@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from psycopg.types.json import Jsonb
 
 from hone.algorithms import presets
-from hone.algorithms.samplers import SAMPLERS
+from hone.algorithms.catalogue import SAMPLERS
 from hone.algorithms.samplers.manifest import ManifestParams
 from hone.algorithms.topocurate.manifest import OWN, SAVED, Entry, inherited
 from hone.resolution import sources

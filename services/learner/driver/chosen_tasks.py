@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hone.algorithms import presets
-from hone.algorithms.samplers import SAMPLERS
+from hone.algorithms.catalogue import SAMPLERS
 from hone.algorithms.samplers.manifest import ManifestDraws
 from hone.algorithms.topocurate.manifest import Entry
 from hone.resolution.sources import Source

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hone.algorithms import presets
-from hone.algorithms.samplers import SAMPLERS
+from hone.algorithms.catalogue import SAMPLERS
 from hone.algorithms.samplers.manifest import ManifestParams
 from hone.algorithms.topocurate.curation import CurationParams
 from hone.algorithms.topocurate.manifest import OWN, Entry, entries, inherited

@@ -7,11 +7,9 @@ from statistics import correlation
 from typing import Any, Literal
 
 from hone.algorithms import mixtures
-from hone.algorithms.filters import FILTERS
+from hone.algorithms.catalogue import FILTERS, REWARDS, SCHEDULES
 from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.method import State
-from hone.algorithms.rewards import REWARDS
-from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.slots import method
 from hone.resolution import scores, sources
 from hone.spec.run import RunSpec

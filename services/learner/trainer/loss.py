@@ -8,11 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hone.algorithms.corrections import CORRECTIONS
+from hone.algorithms.catalogue import CORRECTIONS, LOSSES, REGULARIZERS
 from hone.algorithms.inputs import CorrectionInputs, LossInputs, RegularizerInputs, Support
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.slots import method, needs
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Flags

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hone.algorithms.catalogue import MODULATIONS
 from hone.algorithms.inputs import ModulationInputs, Track
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.slots import method, needs
 from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.corrections import CORRECTIONS
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import ADVANTAGES, AGGREGATIONS, CORRECTIONS
 from hone.algorithms.inputs import AdvantageInputs, CorrectionInputs, Estimate, Track
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.slots import method, needs

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hone.algorithms.advantages.aopd import AopdParams, aopd, imitated
 from hone.algorithms.advantages.opd import OpdParams, opd
+from hone.algorithms.catalogue import LOSSES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import Method
 from hone.algorithms.regularizers.local_divergence import (
     ContextDistillationParams,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
-from hone.algorithms.losses import LOSSES
 
 BANDITS, ARMS, SAMPLES, UPDATES, RATE = 64, 64, 16, 16, 0.2
 

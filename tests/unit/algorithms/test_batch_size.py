@@ -9,15 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.schedules.batch_size import (
-    BATCH_SIZES,
-    BatchSizeParams,
-    Consumption,
-    FslParams,
-    fsl_stages,
-    refuse_uneven,
-)
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import AGGREGATIONS, BATCH_SIZES
+from hone.algorithms.schedules.batch_size import BatchSizeParams, Consumption, FslParams, fsl_stages, refuse_uneven
 from hone.spec.problems import Invalid
 from tests.oracles import batch_size as oracle
 from tests.oracles.scaling_law import ScalingLaw

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.allocation import ALLOCATIONS
 from hone.algorithms.allocation.coba_rl import Capability, CobaRlParams, Curve, allocated, coba_rl, sharpened, tiers
 from hone.algorithms.allocation.inputs import AllocationInputs, GroupOutcomes
+from hone.algorithms.catalogue import ALLOCATIONS
 
 PLAIN = CobaRlParams(tiers=False)
 P, TAU = np.array([0.1, 0.4, 0.7, 0.9]), 7.960258

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.aggregations import AGGREGATIONS
-from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.filters import FILTERS
-from hone.algorithms.losses import LOSSES
+from hone.algorithms.catalogue import (
+    ADVANTAGES,
+    AGGREGATIONS,
+    CORRECTIONS,
+    FILTERS,
+    LOSSES,
+    MODULATIONS,
+    REGULARIZERS,
+    REWARDS,
+)
 from hone.algorithms.method import State
-from hone.algorithms.modulations import MODULATIONS
-from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.rewards import REWARDS
 from tests.unit.algorithms import domain
 
 DRAWS = 25

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack

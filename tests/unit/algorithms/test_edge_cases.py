@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from benchmarks.methods.internalization import InternalizationParams, internalization, omega
-from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.aopd import AopdParams, aopd
 from hone.algorithms.advantages.hian import HianParams, hian
-from hone.algorithms.corrections import CORRECTIONS
+from hone.algorithms.catalogue import ADVANTAGES, CORRECTIONS, LOSSES, MODULATIONS, REGULARIZERS
 from hone.algorithms.inputs import (
     AdvantageInputs,
     CorrectionInputs,
@@ -19,9 +18,6 @@ from hone.algorithms.inputs import (
     RegularizerInputs,
     Support,
 )
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.modulations import MODULATIONS
-from hone.algorithms.regularizers import REGULARIZERS
 from hone.trajectory.turns import Turns
 
 PARTS = ("r_rank", "r_dist", "std", "augM", "augQ", "exec", "fmt", "schema")

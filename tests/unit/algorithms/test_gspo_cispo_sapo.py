@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hone.algorithms.catalogue import LOSSES
 from hone.algorithms.inputs import LossInputs
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.cispo import CispoParams, cispo
 from hone.algorithms.losses.gspo import GspoParams, gspo
 from hone.algorithms.losses.sapo import SapoParams, sapo

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.filters import FILTERS
+from hone.algorithms.catalogue import FILTERS
 from hone.algorithms.filters.length_band import LengthBand, groups_to_take, length_band
 from hone.algorithms.inputs import FilterInputs, Groups
 from hone.algorithms.method import Method

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.corrections import CORRECTIONS
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import AGGREGATIONS, CORRECTIONS, LOSSES, REGULARIZERS
 from hone.algorithms.inputs import CorrectionInputs, LossInputs, RegularizerInputs
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.regularizers.kl import estimate_kl
 from tests.oracles import losses as oracle
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hone.algorithms.catalogue import LOSSES
 from hone.algorithms.inputs import LossInputs
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.maspo import MaspoParams, maspo
 from hone.algorithms.method import Method
 from tests.oracles import maspo as oracle

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hone.algorithms.samplers import SAMPLERS
+from hone.algorithms.catalogue import SAMPLERS
 from hone.algorithms.samplers.manifest import ManifestDraws
 from hone.algorithms.topocurate.curation import TaskScore
 

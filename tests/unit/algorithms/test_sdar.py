@@ -10,10 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hone.algorithms.catalogue import LOSSES, MODULATIONS
 from hone.algorithms.inputs import LossInputs, ModulationInputs, RegularizerInputs
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import Method
-from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.modulations.sdar import RlsdParams, SdarModulationParams
 from hone.algorithms.regularizers.sdar import SdarParams, sdar
 from tests.oracles import sdar as oracle

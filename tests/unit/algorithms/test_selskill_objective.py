@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import ADVANTAGES, AGGREGATIONS, MODULATIONS
 from hone.algorithms.inputs import AdvantageInputs, ModulationInputs
-from hone.algorithms.modulations import MODULATIONS
 from tests.oracles import dpo as oracle
 
 LN2 = math.log(2)

@@ -5,13 +5,10 @@ import sys
 
 import pytest
 
-from hone.algorithms.allocation import ALLOCATIONS
 from hone.algorithms.allocation.inputs import AllocationInputs
-from hone.algorithms.filters import FILTERS
+from hone.algorithms.catalogue import ALLOCATIONS, FILTERS, REWARDS, SCHEDULES
 from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.presets import PRESETS, filled, resolve
-from hone.algorithms.rewards import REWARDS
-from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.slots import SLOTS, SlotError, needs
 from hone.spec.run import AlgorithmSpec
 

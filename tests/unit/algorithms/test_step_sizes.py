@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.schedules.batch_size import BATCH_SIZES, Consumption, batches
+from hone.algorithms.catalogue import BATCH_SIZES
+from hone.algorithms.schedules.batch_size import Consumption, batches
 from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 
 GROWING = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)), min_size=1, max_size=5)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from hone.algorithms.catalogue import LOSSES
 from hone.algorithms.inputs import LossInputs, Support
-from hone.algorithms.losses import LOSSES
 from tests.oracles import scope as oracle
 
 F64, F32 = torch.float64, torch.float32

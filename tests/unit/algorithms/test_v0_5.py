@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.v0_5 import fuse
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.allocation import ALLOCATIONS
+from hone.algorithms.aggregations import AggregationInputs
 from hone.algorithms.allocation.inputs import AllocationInputs
 from hone.algorithms.allocation.v0_5 import V05Params, accepted, gain, next_wave
+from hone.algorithms.catalogue import ADVANTAGES, AGGREGATIONS, ALLOCATIONS
 from hone.algorithms.inputs import AdvantageInputs
 
 C, MOST = 1 / 256, 16

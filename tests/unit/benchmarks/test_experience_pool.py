@@ -28,10 +28,10 @@ from benchmarks.methods.experience_pool import (
     update_pool,
     usable,
 )
-from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.aggregations import AggregationInputs
+from hone.algorithms.catalogue import AGGREGATIONS, LOSSES
 from hone.algorithms.filters.contrast import contrast
 from hone.algorithms.inputs import FilterInputs, LossInputs
-from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import Method
 
 POOL = {"G0": "a", "G1": "b", "G2": "c"}

@@ -14,7 +14,7 @@ from benchmarks.methods.verdicts import (
     vote,
     vote_scores,
 )
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.method import Method
 from tests.oracles import self_verify as oracle

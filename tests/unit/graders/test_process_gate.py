@@ -8,9 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, LOSSES
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
-from hone.algorithms.losses import LOSSES
 from hone.graders.process_gate import Gate, process_score
 from tests.oracles import v_tabler1 as oracle
 

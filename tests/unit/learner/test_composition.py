@@ -6,8 +6,9 @@ import math
 import pytest
 import torch
 
-from hone.algorithms.presets import EXCLUDED, PRESETS, resolve, unmet
-from hone.algorithms.slots import METHODS, SlotError
+from hone.algorithms.catalogue import METHODS
+from hone.algorithms.presets import PRESETS, resolve, unmet
+from hone.algorithms.slots import SlotError
 from hone.spec.run import AlgorithmSpec
 from tests.support.learner.learners import gradient
 from tests.unit.trajectory.samples import of_kinds, random_episodes, with_proposals, with_teacher
@@ -48,6 +49,10 @@ def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
     # Terms of some nats cancel in the loss of a cispo: the result has their rounding errors.
     assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=5e-6)
     assert whole["forward_tokens"] > 0
+
+
+EXCLUDED = [(slot, name, other, excluded, why) for slot in ("loss", "advantage", "modulation")
+            for name, declared in METHODS[slot].items() for (other, excluded), why in declared.excludes.items()]
 
 
 @pytest.mark.parametrize(("slot", "method", "other", "excluded", "why"), EXCLUDED)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES, MODULATIONS
 from hone.algorithms.inputs import Track
 from hone.algorithms.method import Method
-from hone.algorithms.modulations import MODULATIONS
 from hone.trajectory import parts
 from hone.trajectory.packing import Spans, pack
 from hone.trajectory.records import Span

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.catalogue import ADVANTAGES
 from hone.algorithms.presets import resolve
 from hone.algorithms.slots import SlotError
 from hone.spec.run import AlgorithmSpec

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.advantages.opd import TeacherParams, logprobs
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Flags, Floats
+from hone.algorithms.method import Method, Metrics, State
 
 
 class AopdParams(TeacherParams):
@@ -48,3 +48,6 @@ def _gap(inputs: AdvantageInputs, params: AopdParams) -> Floats:
     if not params.mix_outcome:
         return teacher - old
     return teacher - old + params.outcome_weight * grpo(inputs, GrpoParams(), {})[0]
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(aopd, AopdParams, imitated=imitated)

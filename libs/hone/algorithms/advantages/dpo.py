@@ -4,8 +4,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, members
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class DpoParams(Params):
@@ -52,3 +52,6 @@ def _metrics(margins: Floats, sides: int) -> Metrics:
         return counts
     return {**counts, "pair_loss": float(np.logaddexp(0.0, -margins).mean()), "pair_margin": float(margins.mean()),
             "pair_accuracy": float((margins > 0).mean())}
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(dpo, DpoParams, builder="pairs")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 def dr_grpo(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
@@ -15,3 +15,6 @@ def dr_grpo(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floa
         if varies(reward):
             advantage[rows] = reward - reward.mean()
     return broadcast(advantage, inputs.tokens), state, group_metrics(inputs)
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(dr_grpo, needs_peers=True, within_group=True)

@@ -4,8 +4,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, group_z_score
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, Track
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Flags, Floats, Ints, Track
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class DualTrackParams(Params):
@@ -90,3 +90,7 @@ def _advantage(reward: Floats, inputs: AdvantageInputs, params: DualTrackParams)
 def _mean(reward: Floats) -> float:
     known = reward[np.isfinite(reward)]
     return float(known.sum() / max(1, len(known)))
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(
+    dual_track, DualTrackParams, needs_peers=True, components=("exec", "fmt", "schema"))

@@ -5,8 +5,8 @@ from pydantic import Field
 
 from hone.algorithms.advantages.reinforce_pp import WhitenParams
 from hone.algorithms.advantages.statistics import discounted_sums, varies, whitened
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, State
 
 _EPS = 1e-8
 
@@ -68,3 +68,6 @@ def _rewards(inputs: AdvantageInputs) -> Floats:
         trained = inputs.turns.tokens > 0
         rewards[np.cumsum(inputs.turns.tokens)[trained] - 1] += inputs.turns.reward[trained]
     return rewards
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(gae, GaeParams)

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, z_score
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class GdpoParams(Params):
@@ -46,3 +46,7 @@ def _within_groups(reward: Floats, groups: list[Ints], params: GdpoParams) -> Fl
         active = rows[~np.isnan(reward[rows])]
         scored[active] = z_score(reward[active], params.std_ddof, params.eps)
     return scored
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(gdpo, GdpoParams, needs_peers=True, excludes={
+    ("reward", "overlong"): "which shapes the sum; gdpo reads the parts of a reward"})

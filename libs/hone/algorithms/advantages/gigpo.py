@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import discounted_sums, group_metrics, members, varies, z_score
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 
@@ -78,3 +78,6 @@ def _compared(values: Floats, groups: list[Ints], params: GigpoParams) -> Floats
         elif varies(values[rows]):
             compared[rows] = values[rows] - values[rows].mean()
     return compared
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(gigpo, GigpoParams, needs_peers=True, within_group=True)

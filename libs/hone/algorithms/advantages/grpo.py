@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, z_score
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class GrpoParams(Params):
@@ -27,3 +27,6 @@ def grpo(inputs: AdvantageInputs, params: GrpoParams, state: State) -> tuple[Flo
         single = len(rows) == 1 and params.single_sample == "reward"
         advantage[rows] = reward if single else z_score(reward, params.std_ddof, params.eps)
     return broadcast(advantage, inputs.tokens), state, group_metrics(inputs)
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(grpo, GrpoParams, needs_peers=True, within_group=True)

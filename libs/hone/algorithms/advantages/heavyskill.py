@@ -5,9 +5,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from hone.algorithms.advantages.exclusions import SEVERAL
 from hone.algorithms.advantages.statistics import group_z_score, members, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, Track
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints, Track
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 _KINDS = ("attempt", "deliberate")
@@ -79,3 +80,7 @@ def _metrics(kind: str, reward: Floats, key: Ints) -> Metrics:
         f"{kind}_zero_variance_groups": float(sum(not varies(reward[places]) for places in groups)),
         f"{kind}_reward": float(reward.sum() / max(1, len(reward))),
     }
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(
+    heavyskill, HeavyskillParams, excludes=SEVERAL, kinds=("attempt", "deliberate"))

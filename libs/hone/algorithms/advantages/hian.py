@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import group_metrics, group_z_score, z_score
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 _FEWEST_AT_A_POSITION = 4
@@ -123,3 +123,6 @@ def _alarm(first: State, now: Metrics) -> float:
 
 def _token_mean(values: Floats, turns: Turns) -> float:
     return float(np.average(values, weights=turns.tokens))
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(hian, HianParams)

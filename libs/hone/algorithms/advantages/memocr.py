@@ -3,9 +3,10 @@
 import numpy as np
 from pydantic import Field
 
+from hone.algorithms.advantages.exclusions import SEVERAL
 from hone.algorithms.advantages.statistics import members, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 _TASKS = ("std", "augM", "augQ")
@@ -81,3 +82,7 @@ def _metrics(inputs: AdvantageInputs, rewards: Floats, weights: Floats) -> Metri
         "dropped_readings": float(np.isnan(rewards).sum()),
         "combined_reward": float(combined.mean()),
     }
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(
+    memocr, MemocrParams, excludes=SEVERAL, kinds=("draft", "read_std", "read_augM", "read_augQ"))

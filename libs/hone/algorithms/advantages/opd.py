@@ -3,8 +3,8 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class TeacherParams(Params):
@@ -35,3 +35,6 @@ def logprobs(inputs: AdvantageInputs) -> tuple[Floats, Floats]:
     if inputs.logp_old is None:
         raise ValueError("logp_old: found none, expected the log-probabilities before the first update")
     return inputs.logp_teacher, inputs.logp_old
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(opd, OpdParams)

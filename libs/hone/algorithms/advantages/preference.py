@@ -3,8 +3,9 @@
 import numpy as np
 
 from hone.algorithms.advantages.statistics import broadcast
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.preferences import SIDES
 
 
 class PreferenceParams(Params):
@@ -18,3 +19,6 @@ class PreferenceParams(Params):
 def preference(inputs: AdvantageInputs, params: PreferenceParams, state: State) -> tuple[Floats, State, Metrics]:
     """A = +1 on the chosen side of a pair, -1 on the rejected side."""
     return broadcast(np.where(inputs.reward > 0, 1.0, -1.0), inputs.tokens), state, {}
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(preference, PreferenceParams, builder="selskill", kinds=SIDES)

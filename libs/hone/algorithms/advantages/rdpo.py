@@ -21,8 +21,8 @@ from hone.algorithms.advantages.rdpo_dimensions import (
     read,
 )
 from hone.algorithms.advantages.statistics import broadcast, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 
 _DEAD = 1e-10
 """A dimension whose scores have a smaller mean square is left out of whitening."""
@@ -184,3 +184,7 @@ def _scale(advantage: Floats, varied: list[Ints]) -> float:
 def _carried(running: dict[str, float], buckets: list[RewardBucket], state: State) -> State:
     covariances = {key: covariance for bucket in buckets for key, covariance in bucket.covariance.items()}
     return {"d_ref": running, "c_bar": {**state.get("c_bar", {}), **covariances}}
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(rdpo, RdpoParams, needs_peers=True, excludes={
+    ("reward", "overlong"): "which shapes the sum; rdpo reads the parts of a reward"})

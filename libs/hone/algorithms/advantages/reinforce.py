@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class ReinforceParams(Params):
@@ -29,3 +29,6 @@ def reinforce(inputs: AdvantageInputs, params: ReinforceParams, state: State) ->
     baseline = total / count if params.baseline == "running_mean" and count else 0.0
     seen = {"count": count + len(inputs.reward), "sum": total + float(inputs.reward.sum())}
     return broadcast(inputs.reward - baseline, inputs.tokens), seen, {"baseline": baseline}
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(reinforce, ReinforceParams, within_group=True, reads_baseline=True)

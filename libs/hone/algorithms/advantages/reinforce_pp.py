@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, discounted_sums, group_metrics, members, varies, whitened
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class WhitenParams(Params):
@@ -53,3 +53,7 @@ def reinforce_pp_baseline(inputs: AdvantageInputs, params: WhitenParams, state: 
     advantage = whitened(broadcast(centred, inputs.tokens), params.ddof)
     advantage[np.repeat(flat, inputs.tokens)] = 0.0
     return advantage, state, group_metrics(inputs)
+
+
+REINFORCE_PP: Method[AdvantageInputs, Estimate] = Method(reinforce_pp, ReinforcePpParams)
+REINFORCE_PP_BASELINE: Method[AdvantageInputs, Estimate] = Method(reinforce_pp_baseline, WhitenParams, needs_peers=True)

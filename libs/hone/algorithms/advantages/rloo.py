@@ -3,8 +3,8 @@
 import numpy as np
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 def rloo(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
@@ -20,3 +20,6 @@ def rloo(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats,
         elif varies(reward):
             advantage[rows] = size / (size - 1) * (reward - reward.mean())
     return broadcast(advantage, inputs.tokens), state, group_metrics(inputs)
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(rloo, within_group=True, reads_baseline=True)

@@ -8,8 +8,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from hone.algorithms.advantages.opd import OpdParams, logprobs
 from hone.algorithms.advantages.statistics import broadcast, members
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, Track
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Flags, Floats, Ints, Track
+from hone.algorithms.method import Method, Metrics, State
 
 _LOWEST_MEAN = -8.0
 _IN_LOSS: Mapping[str, Literal["teacher_k3", "teacher_kl"]] = {"in_loss": "teacher_k3", "in_loss_top_k": "teacher_kl"}
@@ -107,3 +107,6 @@ def _metrics(group: Ints, weights: Floats, correct: Flags) -> Metrics:
         "teacher_weight_max": float(weights.max(where=~correct, initial=0.0)),
         "effective_set_size": sum(effective) / len(effective),
     }
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(scope, ScopeParams)

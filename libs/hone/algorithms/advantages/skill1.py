@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import group_metrics, group_z_score
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Track
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Flags, Floats, Track
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 _STAGES = {"query": "utilisation", "play": "utilisation", "rerank": "selection", "distill": "distillation"}
@@ -89,3 +89,7 @@ def _baseline(rank: Floats, params: Skill1Params, state: State) -> tuple[float, 
 def _rank_metrics(rank: Floats) -> Metrics:
     """Return the mean NDCG, and the number of ranks with NDCG 1, from which nothing is learned."""
     return {"ndcg": float(rank.sum() / max(1, len(rank))), "perfect_ranks": float((rank == 1).sum())}
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(skill1, Skill1Params, kinds=("query", "play", "rerank", "distill"),
+                 components=("r_rank", "r_dist"))

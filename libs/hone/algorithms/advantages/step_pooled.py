@@ -4,8 +4,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import group_metrics, members, varies
-from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 
@@ -54,3 +54,6 @@ def _z(values: Floats, eps: float) -> Floats:
         return np.zeros_like(values)
     scored: Floats = (values - values.mean()) / (sigma + eps)
     return scored
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(step_pooled, StepPooledParams, needs_peers=True, within_group=True)

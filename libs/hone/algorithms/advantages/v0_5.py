@@ -12,8 +12,8 @@ from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, members, varies
 from hone.algorithms.allocation.v0_5 import bias
-from hone.algorithms.inputs import AdvantageInputs, Floats
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.method import Method, Metrics, Params, State
 
 Noise = Literal["bound", "variance", "smoothed"]
 
@@ -106,3 +106,7 @@ def _metrics(found: list[tuple[float, float, float, float]], groups: int, sample
         names = ("accepted", "mean_weight", "prediction_distance", "flat_with_signal")
         metrics |= dict(zip(names, np.array(found, np.float64).mean(axis=0).tolist(), strict=True))
     return metrics
+
+
+METHOD: Method[AdvantageInputs, Estimate] = Method(v0_5, V05BaselineParams, excludes={
+    ("reward", "overlong"): "whose prediction is of the reward as it was graded"})

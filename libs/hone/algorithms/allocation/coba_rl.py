@@ -17,7 +17,7 @@ from pydantic import Field
 from hone.algorithms.allocation.inputs import AllocationInputs, GroupOutcomes, RolloutBounds
 from hone.algorithms.allocation.shares import equal_shares
 from hone.algorithms.inputs import Floats, Ints
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 _SLACK = 1e-9
 _HARD, _EASY = 0.05, 0.99
@@ -249,3 +249,6 @@ def _spread(given: Ints, tier: Ints, weights: Floats, rest: int, most: int) -> i
         given[below] += 1
         rest -= len(below)
     return rest
+
+
+METHOD: Method[AllocationInputs, list[int]] = Method(coba_rl, CobaRlParams)

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from hone.algorithms.allocation.inputs import AllocationInputs, AllocationParams, GroupOutcomes
 from hone.algorithms.allocation.shares import in_turn, weighted_shares
 from hone.algorithms.inputs import Floats, Ints
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 _IMPOSSIBLE = 1e-8
 """A prompt with at most this weight gets none of the remaining rollouts."""
@@ -177,3 +177,6 @@ def _summed(
     squares = summed(counts * (within + (means - mean[owner]) ** 2))
     variance = np.where(total > 1, squares / np.where(total > 1, total - 1, 1.0), 0.0)
     return total, successes, variance, summed(weight * known[:, 3])
+
+
+METHOD: Method[AllocationInputs, list[int]] = Method(by_variance, SuccessVarianceParams)

@@ -16,7 +16,7 @@ from hone.algorithms.allocation.coba_rl import Capability, CobaRlParams, Curve
 from hone.algorithms.allocation.inputs import AllocationInputs, RolloutBounds
 from hone.algorithms.allocation.shares import equal_shares
 from hone.algorithms.inputs import Floats, Ints
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 EXACT = 1 << 27
 """Largest number of prompts times budget times rollouts to choose from for which the optimum is computed: about 1 s."""
@@ -153,3 +153,6 @@ def _edges(values: Floats, low: int, group: int) -> Iterator[_Jump]:
         hull.append(end)
     for start, end in pairwise(hull):
         yield _Jump(float(values[end] - values[start]) / (end - start), low + start, end - start, group)
+
+
+METHOD: Method[AllocationInputs, list[int]] = Method(v0, V0Params)

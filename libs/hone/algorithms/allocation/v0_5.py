@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from hone.algorithms.allocation.inputs import AllocationInputs, AllocationParams
 from hone.algorithms.allocation.shares import equal_shares
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 Mode = Literal["one", "jump"]
 ACCEPTED_OF, ACCEPTED_LEAST = 200, 0.5
@@ -85,3 +85,6 @@ def next_wave(rewards: Sequence[float], predicted: float, c: float, k_max: int, 
 def accepted(samples: int, mean: float, predicted: float) -> bool:
     """Return whether so many rewards with this mean, from -1 to 1, accept a prediction: |m - V| <= 1 / sqrt(k)."""
     return bias(mean, predicted, 1 / samples) == 0
+
+
+METHOD: Method[AllocationInputs, list[int]] = Method(v0_5, V05Params)

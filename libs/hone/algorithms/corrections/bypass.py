@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hone.algorithms.inputs import CorrectionInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,3 +12,6 @@ if TYPE_CHECKING:
 def bypass(inputs: CorrectionInputs, params: Params, state: State) -> "tuple[Tensor, State, Metrics]":
     """1: the loss's own ratio already compares with the sampler."""
     return inputs.logp_old.new_ones(len(inputs.logp_old)), state, {}
+
+
+METHOD: "Method[CorrectionInputs, Tensor]" = Method(bypass, old_policy="sampler")

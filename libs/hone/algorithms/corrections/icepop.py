@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from hone.algorithms.corrections.tis import Weights, exp
 from hone.algorithms.inputs import CorrectionInputs
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,3 +33,6 @@ def icepop(inputs: CorrectionInputs, params: Band, state: State) -> "tuple[Tenso
     ratio = exp(inputs.log_ratio())
     kept = (ratio >= params.low) & (ratio <= params.high)
     return ratio * kept / inputs.mean, state, {"popped_fraction": float((~kept).float().mean())}
+
+
+METHOD: "Method[CorrectionInputs, Tensor]" = Method(icepop, Band)

@@ -7,7 +7,7 @@ from pydantic import Field
 from hone.algorithms.corrections.icepop import Band
 from hone.algorithms.corrections.tis import exp
 from hone.algorithms.inputs import CorrectionInputs
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,3 +28,6 @@ def masked(inputs: CorrectionInputs, params: MaskedParams, state: State) -> "tup
     ratio = exp(inputs.means() if params.ratio == "mean" else inputs.sums())
     kept = ((ratio >= params.low) & (ratio <= params.high)).float()
     return kept / inputs.mean, state, {"masked_fraction": float(1 - kept.mean())}
+
+
+METHOD: "Method[CorrectionInputs, Tensor]" = Method(masked, MaskedParams)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from hone.algorithms.inputs import MAX_LOG_RATIO, CorrectionInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,3 +47,6 @@ def tis(inputs: CorrectionInputs, params: TisParams, state: State) -> "tuple[Ten
 def exp(log_ratio: "Tensor") -> "Tensor":
     """exp(clamp(log_ratio, -20, 20))."""
     return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+
+
+METHOD: "Method[CorrectionInputs, Tensor]" = Method(tis, TisParams)

@@ -1,7 +1,7 @@
 """Contrast, of experience internalization, arXiv 2606.04703: keep tasks with both right and wrong rollouts."""
 
 from hone.algorithms.inputs import FilterInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 def contrast(inputs: FilterInputs, params: Params, state: State) -> tuple[list[bool], State, Metrics]:
@@ -10,3 +10,6 @@ def contrast(inputs: FilterInputs, params: Params, state: State) -> tuple[list[b
     valid = [[reward for reward in rewards if reward is not None] for rewards in inputs.rewards]
     kept = [bool(rewards) and lowest < sum(rewards) / len(rewards) < highest for rewards in valid]
     return kept, state, {"filtered_groups": float(len(kept) - sum(kept))}
+
+
+METHOD: Method[FilterInputs, list[bool]] = Method(contrast)

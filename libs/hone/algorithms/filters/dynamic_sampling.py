@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hone.algorithms.inputs import FilterInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class DynamicSampling(Params):
@@ -26,3 +26,6 @@ def dynamic_sampling(inputs: FilterInputs, params: DynamicSampling, state: State
 def _spread(rewards: Sequence[float | None]) -> float:
     valid = [reward for reward in rewards if reward is not None]
     return max(valid) - min(valid) if valid else 0.0
+
+
+METHOD: Method[FilterInputs, list[bool]] = Method(dynamic_sampling, DynamicSampling)

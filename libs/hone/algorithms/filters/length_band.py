@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from hone.algorithms.filters.dynamic_sampling import DynamicSampling, dynamic_sampling
 from hone.algorithms.inputs import FilterInputs, Floats
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 _FIRST_KEEP_RATE = 0.5
 _SLACK = 1e-9
@@ -72,3 +72,6 @@ def _inside(lengths: Floats, pool: Floats, params: LengthBand) -> list[bool]:
     short = lengths <= low * (1 + _SLACK)
     long = (high * (1 - _SLACK) <= lengths) & (lengths <= longest * (1 + _SLACK))
     return [bool(inside) for inside in short | long]
+
+
+METHOD: Method[FilterInputs, list[bool]] = Method(length_band, LengthBand)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from hone.algorithms.inputs import LossInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,3 +28,6 @@ def cispo(inputs: LossInputs, params: CispoParams, state: State) -> "tuple[Tenso
         "ratio_max": float(ratio.amax()),
         "bounded_fraction": float((weight != ratio).float().mean()),
     }
+
+
+METHOD: "Method[LossInputs, Tensor]" = Method(cispo, CispoParams)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from hone.algorithms.inputs import LossInputs, bounded_ratio
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,3 +54,7 @@ def ratio_metrics(ratio: "Tensor", stopped: "Tensor") -> Metrics:
         "ratio_max": float(detached.amax()),
         "clip_fraction": float(stopped.float().mean()),
     }
+
+
+PPO_CLIP: "Method[LossInputs, Tensor]" = Method(clip, ClipParams)
+CLIP_HIGHER: "Method[LossInputs, Tensor]" = Method(clip, ClipHigherParams)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses.clip import ClipParams, ratio_metrics
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,3 +26,6 @@ def dual_clip(inputs: LossInputs, params: DualClipParams, state: State) -> "tupl
     loss, ceiling = -free.minimum(clipped), -params.floor * advantage
     stopped = (clipped < free) | ((advantage < 0) & (ratio > params.floor))
     return loss.minimum(ceiling).where(advantage < 0, loss), state, ratio_metrics(ratio, stopped)
+
+
+METHOD: "Method[LossInputs, Tensor]" = Method(dual_clip, DualClipParams)

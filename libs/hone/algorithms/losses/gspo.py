@@ -7,7 +7,7 @@ from pydantic import Field
 
 from hone.algorithms.inputs import LossInputs, bounded_ratio
 from hone.algorithms.losses.clip import ClipParams, clipped
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,3 +34,6 @@ def gspo(inputs: LossInputs, params: GspoParams, state: State) -> "tuple[Tensor,
     stopped = inputs.at_tokens(bounded) if bounded.any() else bounded[:1]  # rare: usually skipped
     loss, metrics = clipped(inputs, inputs.at_tokens(ratio), stopped, params)
     return loss, state, metrics
+
+
+METHOD: "Method[LossInputs, Tensor]" = Method(gspo, GspoParams)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses.clip import ratio_metrics
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,3 +82,6 @@ def _base_metrics(base: "Tensor", params: MaspoParams) -> Metrics:
         "width_mean": float(base.mean()),
         "widest_fraction": float((base >= params.sigma_high).float().mean()),
     }
+
+
+METHOD: "Method[LossInputs, Tensor]" = Method(maspo, MaspoParams)

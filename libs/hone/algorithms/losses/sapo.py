@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from hone.algorithms.inputs import LossInputs, bounded_ratio
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,3 +31,6 @@ def sapo(inputs: LossInputs, params: SapoParams, state: State) -> "tuple[Tensor,
     metrics = {"ratio_mean": float(ratio.mean()), "ratio_max": float(ratio.amax()), "gate_mean": float(gate.mean())}
     loss = (-4 / tau).mul_(soft).mul_(advantage)
     return inputs.carried(loss, -gate.mul_(ratio).mul_(advantage), bounded), state, metrics
+
+
+METHOD: "Method[LossInputs, Tensor]" = Method(sapo, SapoParams)

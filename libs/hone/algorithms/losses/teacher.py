@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hone.algorithms.inputs import MAX_LOG_RATIO, LossInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.regularizers.local_divergence import divergence
 
 if TYPE_CHECKING:
@@ -64,3 +64,7 @@ def _weighted(inputs: LossInputs, distance: "Tensor") -> "tuple[Tensor, Metrics]
 def _known(inputs: LossInputs, values: "Tensor") -> "Tensor":
     """Return `values` [M], 0 where the teacher scored nothing."""
     return values if inputs.known is None else values.masked_fill(~inputs.known, 0)
+
+
+TEACHER_K3: "Method[LossInputs, Tensor]" = Method(teacher_k3, TeacherK3Params)
+TEACHER_KL: "Method[LossInputs, Tensor]" = Method(teacher_kl, TeacherKlParams)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, varies
 from hone.algorithms.inputs import MAX_LOG_RATIO, Floats, ModulationInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class DynamoParams(Params):
@@ -88,3 +88,6 @@ def _given(values: Floats | None, name: str) -> Floats:
     if values is None:
         raise ValueError(f"{name}: found none, expected one value for each trained token")
     return values
+
+
+METHOD: Method[ModulationInputs, Floats] = Method(dynamo, DynamoParams, every_update=True)

@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.inputs import Floats, ModulationInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.regularizers.sdar import SdarParams
 
 _FLOOR = -60.0
@@ -73,3 +73,8 @@ def _score(gap: Floats, entropy: Floats | None, gate: str) -> Floats:
     if entropy is None:
         raise ValueError(f"entropy: found none, expected the policy's, for the gate {gate!r}")
     return entropy if gate == "entropy" else 1 - (1 - entropy) * (1 - gap)
+
+
+SDAR: Method[ModulationInputs, Floats] = Method(sdar, SdarModulationParams, every_update=True,
+               excludes={("regularizers", "sdar"): "which is the same term once more"})
+RLSD: Method[ModulationInputs, Floats] = Method(rlsd, RlsdParams, every_update=True)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.inputs import Flags, Floats, Ints, ModulationInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.preferences import SIDES
 
 
@@ -74,3 +74,6 @@ def _metrics(name: str, margin: Floats, likelihood: float) -> Metrics:
     return {f"{name}_pairs": float(len(margin)), f"{name}_loss": float(np.logaddexp(0.0, -margin).mean()),
             f"{name}_margin": float(margin.mean()), f"{name}_accuracy": float((margin > 0).mean()),
             f"{name}_winner_logp": likelihood}
+
+
+METHOD: Method[ModulationInputs, Floats] = Method(selskill, SelskillParams, every_update=True, builder="selskill")

@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.inputs import Floats, ModulationInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class StepCreditParams(Params):
@@ -36,3 +36,6 @@ def step_credit(inputs: ModulationInputs, params: StepCreditParams, state: State
                 mean = inputs.score[np.unique(segment[inside])].mean()
                 factor[start:end][inside] += params.c * (inputs.score[segment[inside]] - mean)
     return inputs.advantage * factor, state, {"factor_max": float(factor.max(initial=1.0))}
+
+
+METHOD: Method[ModulationInputs, Floats] = Method(step_credit, StepCreditParams)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from hone.algorithms.inputs import RegularizerInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,3 +27,6 @@ def entropy(inputs: RegularizerInputs, params: EntropyParams, state: State) -> "
     if inputs.entropy is None:
         raise ValueError("entropy: found none, expected the entropy with its gradient")
     return -params.coefficient * inputs.entropy, state, {"mean": float(inputs.entropy.detach().mean())}
+
+
+METHOD: "Method[RegularizerInputs, Tensor]" = Method(entropy, EntropyParams)

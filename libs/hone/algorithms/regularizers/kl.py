@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from hone.algorithms.inputs import RegularizerInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,3 +48,6 @@ def estimate_kl(d: "Tensor", estimator: str) -> "Tensor":
         return half_square
     k3 = (d.exp() - 1 - d).clamp(-_MAX_K3, _MAX_K3)
     return k3 if estimator == "k3" else half_square + (k3 - half_square).detach()
+
+
+METHOD: "Method[RegularizerInputs, Tensor]" = Method(kl, KlParams)

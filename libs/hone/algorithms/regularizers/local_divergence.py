@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from hone.algorithms.inputs import RegularizerInputs, Support
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,3 +113,7 @@ def _applied(term: "Tensor", chosen: "Tensor", known: "Tensor | None") -> "tuple
     chosen = chosen if known is None else chosen & known
     term = term.masked_fill(~chosen, 0.0)
     return term, {"mean": float(term.detach().mean()), "imitated_fraction": float(chosen.float().mean())}
+
+
+LOCAL_DIVERGENCE: "Method[RegularizerInputs, Tensor]" = Method(local_divergence, LocalDivergenceParams)
+CONTEXT_DISTILLATION: "Method[RegularizerInputs, Tensor]" = Method(context_distillation, ContextDistillationParams)

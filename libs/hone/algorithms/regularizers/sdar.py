@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from hone.algorithms.inputs import RegularizerInputs
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,3 +56,6 @@ def _score(gap: "Tensor", entropy: "Tensor | None", gate: str) -> "Tensor":
         raise ValueError(f"entropy: found none, expected the policy's, for the gate {gate!r}")
     uncertain = entropy.detach()
     return uncertain if gate == "entropy" else 1 - (1 - uncertain) * (1 - gap)
+
+
+METHOD: "Method[RegularizerInputs, Tensor]" = Method(sdar, SdarParams)

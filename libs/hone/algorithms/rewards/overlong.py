@@ -3,7 +3,7 @@
 from pydantic import Field, model_validator
 
 from hone.algorithms.inputs import RewardInputs, Rewards
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class Overlong(Params):
@@ -34,3 +34,6 @@ def _penalty(length: int, truncated: bool, params: Overlong) -> float:
     if truncated or length > params.max_length:
         return -1.0
     return min(0.0, (params.max_length - params.buffer - length) / params.buffer)
+
+
+METHOD: Method[RewardInputs, Rewards] = Method(overlong, Overlong)

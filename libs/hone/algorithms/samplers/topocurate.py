@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.inputs import Floats
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 from hone.algorithms.samplers.manifest import ManifestParams
 from hone.algorithms.topocurate.curation import CurationParams, TaskScore, probabilities, worth
 
@@ -29,3 +29,6 @@ def topocurate(
     chosen = CurationParams(error_branches=params.error_branches, heterogeneity=params.heterogeneity,
                             temperature=params.temperature)
     return np.array(probabilities([replace(one, score=worth(one, chosen)) for one in inputs], chosen)), state, {}
+
+
+METHOD: Method[Sequence[TaskScore], Floats] = Method(topocurate, TopocurateParams)

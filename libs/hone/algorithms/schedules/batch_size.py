@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from hone.algorithms.catalogue import BATCH_SIZES
 from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 from hone.spec.problems import Invalid, Problem
@@ -199,14 +200,6 @@ def _next(inputs: Consumption, planned: Sequence[SizeStage], state: State) -> tu
     }
 
 
-BATCH_SIZES: Mapping[str, Method[Consumption, int]] = {
-    "constant": Method(constant, ConstantParams),
-    "stages": Method(stages, StagesParams),
-    "late_switch": Method(late_switch, LateSwitchParams),
-    "fsl": Method(fsl, FslParams),
-}
-
-
 def batches(name: str, params: Mapping[str, Any], budget: int) -> StepSizes:
     """Return the rows of every batch of a run, in order; they add up to `budget`.
 
@@ -239,3 +232,9 @@ def _equal_steps(whole: Callable[[int], int], consumed: int, left: int) -> int:
         same = whole(consumed + (middle - 1) * rows) == rows
         least, most = (middle, most) if same else (least, middle - 1)
     return least
+
+
+CONSTANT: Method[Consumption, int] = Method(constant, ConstantParams)
+STAGES: Method[Consumption, int] = Method(stages, StagesParams)
+LATE_SWITCH: Method[Consumption, int] = Method(late_switch, LateSwitchParams)
+FSL: Method[Consumption, int] = Method(fsl, FslParams)

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from hone.algorithms.inputs import Progress
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.method import Method, Metrics, Params, State
 
 
 class Warmup(Params):
@@ -19,3 +19,6 @@ class Warmup(Params):
 def constant(inputs: Progress, params: Warmup, state: State) -> tuple[float, State, Metrics]:
     """min(1, n / warmup_steps)."""
     return params.rise(inputs.n), state, {}
+
+
+METHOD: Method[Progress, float] = Method(constant, Warmup)

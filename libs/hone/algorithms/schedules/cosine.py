@@ -5,7 +5,7 @@ import math
 from pydantic import Field
 
 from hone.algorithms.inputs import Progress
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 from hone.algorithms.schedules.constant import Warmup
 
 
@@ -20,3 +20,6 @@ def cosine(inputs: Progress, params: CosineParams, state: State) -> tuple[float,
     after = max(0, inputs.n - 1 - params.warmup_steps) / max(1, inputs.steps - params.warmup_steps)
     factor = params.floor + (1 - params.floor) * (1 + math.cos(math.pi * min(1.0, after))) / 2
     return params.rise(inputs.n) * factor, state, {}
+
+
+METHOD: Method[Progress, float] = Method(cosine, CosineParams)

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from hone.algorithms.inputs import Progress
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.method import Method, Metrics, State
 from hone.algorithms.schedules.constant import Warmup
 
 
@@ -18,3 +18,6 @@ def linear(inputs: Progress, params: LinearParams, state: State) -> tuple[float,
     """min(1, n / warmup_steps) * min(1, (steps - n + 1) / (decay_fraction steps)). Step `steps + 1` would have 0."""
     left = (inputs.steps - inputs.n + 1) / (params.decay_fraction * inputs.steps)
     return params.rise(inputs.n) * min(1.0, left), state, {}
+
+
+METHOD: Method[Progress, float] = Method(linear, LinearParams)
