@@ -15,6 +15,7 @@
 ## make bench-methods   run the experiments of the methods and write docs/measured/experiments.md
 ## make bench-through-services   train with each method on a stack (20 minutes); write docs/measured/through-the-services.md
 ## make proto      generate the code in libs/hone/api after a change in proto/
+## make release    VERSION=0.1.0: lint, the page of its changes, kept REST and gRPC contracts, and the wheel in dist/
 ## make structure  print the table of file and function lengths
 ## make clean      remove environments and caches
 
@@ -71,6 +72,9 @@ bench bench-methods bench-through-services: $(VENV)/.installed-bench
 
 proto: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python proto/generate.sh
+
+release: $(VENV)/.installed-test
+	scripts/release.sh $(BIN) $(VERSION)
 
 structure: $(VENV)/.installed-test
 	@$(BIN)/python -m checks.structure --markdown

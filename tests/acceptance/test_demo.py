@@ -35,17 +35,17 @@ def usual_ports_taken() -> Iterator[None]:
         yield
 
 
-def start(home: Path, seed: int) -> "subprocess.Popen[str]":
+def start(home: Path, seed: int, command: str = HONE) -> "subprocess.Popen[str]":
     """Start the demo with nothing but a home in its environment."""
     home.mkdir(exist_ok=True)
     return subprocess.Popen(
-        [HONE, "demo", "--seed", str(seed), "--steps", str(STEPS)], cwd=home, env={"HOME": str(home)}, text=True,
+        [command, "demo", "--seed", str(seed), "--steps", str(STEPS)], cwd=home, env={"HOME": str(home)}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def finished(home: Path, seed: int) -> str:
-    """Run the demo to its end and return what it printed."""
-    process = start(home, seed)
+def finished(home: Path, seed: int, command: str = HONE) -> str:
+    """Run the demo to its end and return its output."""
+    process = start(home, seed, command)
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     return output
@@ -96,3 +96,17 @@ def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_to_the_same_weights_t
     assert summary("sha256", finished(home, 1)) == summary("sha256", uninterrupted)
     assert {path for path in (home / ".hone" / "demo").iterdir() if path.is_dir()} == {
         path for path in attempts if path.is_dir()}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_a_wheel_in_an_empty_environment_runs_it(shared_directory: Path) -> None:
+    """Downloads torch and all other dependencies, at the newest versions that pyproject.toml allows."""
+    root, dist, place = Path(__file__).parents[2], shared_directory / "dist", shared_directory / "environment"
+    subprocess.run([root / "scripts" / "wheel.sh", sys.executable, dist], check=True, timeout=300)
+    (wheel,) = dist.iterdir()
+    subprocess.run([sys.executable, "-m", "venv", place], check=True, timeout=300)
+    subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", f"{wheel}[train]"], check=True,
+                   timeout=1200)
+    output = finished(shared_directory / "demo-wheel", 1, str(place / "bin" / "hone"))
+    assert (Path(summary("checkpoint", output)) / "model.safetensors").exists()
