@@ -70,7 +70,6 @@ def owned(
              "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
              "datasets.name": dataset.name, "exports.name": "config.json", "runs.name": "private-skills",
              "routes.name": hone.put_route("private-route", ["toy"]).name,
-             "graders.name": hone.add_grader("private-grader", {"type": "exact"}).name,
              "job_id": hone.make_package("private-package", "private hint").id,
              "benchmarks.name": "desk",
              "knowledge.name": hone.save_knowledge("private-knowledge", seeded.run.id).name,
@@ -80,11 +79,28 @@ def owned(
                  Place("127.0.0.1:9", "ses_1"), hone.account().tenant_id),
              "judges.name": hone.put_judge("private-judge", "http://judge/v1", "m", hone.put_secret(
                  "private-secret", "x").name).name}
-    return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
-                         upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
-                         "answer 1_%", "private-route", "private-grader", named["check_id"], "private-check",
-                         "private-judge", "private-secret", named["fit_id"], "private-logs",
-                         "private-package", "private hint", "private-knowledge", "private rule"])
+    with gateway.http(tenant) as http:
+        by_example = dict(_saved_by_example(http, named))
+    telling = [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id, upload,
+               "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner", "answer 1_%",
+               "private-route", named["check_id"], "private-check", "private-judge", "private-secret",
+               named["fit_id"], "private-logs", "private-package", "private hint", "private-knowledge",
+               "private rule", *by_example.values()]
+    return Owned({**named, **by_example}, telling)
+
+
+def _saved_by_example(http: httpx.Client, named: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Send the declared example of each route PUT …/{name} under a private name, for nouns that have no name yet.
+
+    So a new noun is looked at without a word here, where its example needs nothing else that exists.
+    """
+    for path, methods in http.get("/openapi.json").json()["paths"].items():
+        kind = path.split("/")[2] if path.endswith("/{name}") else ""
+        body = methods.get("put", {}).get("requestBody", {}).get("content", {}).get("application/json")
+        if kind and body is not None and f"{kind}.name" not in named:
+            saved = http.put(path.format(name=f"private-{kind}"), json=body["example"])
+            assert saved.is_success, saved.text
+            yield f"{kind}.name", f"private-{kind}"
 
 
 def _collection(connection: Connection, seeded: Seeded) -> None:
