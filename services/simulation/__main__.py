@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 if sys.flags.hash_randomization:
     # Some task generators iterate over sets of text: the same seed must give the same task in every process.
@@ -18,6 +18,7 @@ from hone.environments.foreign import places
 from hone.environments.foreign.verifiers_session import PROGRAMS
 from hone.environments.packages.environment import PackagedWorld
 from hone.environments.tau2.environment import Tau2World
+from hone.jobs.worker import Worker
 from hone.judges.asking import AskedJudges
 from hone.judges.endpoint import connections
 from hone.process import startup
@@ -28,8 +29,10 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.simulation.atlas import StoredAtlas
-from services.simulation.audiences.service import audiences
-from services.simulation.packages.making import PackageJobs
+from services.simulation.audiences.rows import AudienceRows
+from services.simulation.audiences.service import Audiences
+from services.simulation.audiences.worker import AudienceFits
+from services.simulation.packages.making import PackageMaker
 from services.simulation.packages.shelf import PackageShelf
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
@@ -38,13 +41,11 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 
 
 async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
-    """Serve until a stop signal. Where there is a database, audiences are served too."""
+    """Serve until a stop signal. Where there is a database, audiences and packages are made and served too."""
     simulation = Simulation(chosen.addresses.simulation, Sessions(most=chosen.tenant_sessions))
     async with AsyncExitStack() as stack:
         if chosen.database_url:
-            simulation.audiences = await stack.enter_async_context(audiences(chosen))
-            await stack.enter_async_context(_packages(chosen))
-            await stack.enter_async_context(_worlds(chosen))
+            await stack.enter_async_context(_stored(chosen, simulation))
         await serve(
             chosen.addresses.simulation, SERVICE, chosen.stack_token,
             lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server),
@@ -52,38 +53,39 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
 
 
 @asynccontextmanager
-async def _packages(chosen: Settings) -> AsyncIterator[None]:
-    """Play environment packages and domains, whose tools the sandbox runs, and make some from hints."""
-    database, client = AsyncDatabase(chosen.database_url, size=4), connections()
-    world, domains = ENVIRONMENTS["package"], ENVIRONMENTS["tau2"]
-    assert isinstance(world, PackagedWorld)
-    assert isinstance(domains, Tau2World)
+async def _stored(chosen: Settings, simulation: Simulation) -> AsyncIterator[None]:
+    """Have the database's audiences, packages and named worlds served, and work on jobs."""
+    database, client = AsyncDatabase(chosen.database_url), connections()
     await database.open()
+    judges, fits = AskedJudges(chosen, database, client), AudienceRows(database)
+    simulation.audiences = Audiences(fits, judges)
     try:
         async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
-            world.shelf = domains.shelf = shelf = PackageShelf(database, sandbox)
-            judges = AskedJudges(chosen, database, client)
-            async with PackageJobs(database, shelf, judges, chosen.process_name or ids.new("simulation")).working():
-                yield
+            shelf = PackageShelf(database, sandbox)
+            worker = Worker(database, chosen.process_name or ids.new("simulation"), {
+                "audience_fit": AudienceFits(fits, judges, chosen.objects_url).kind,
+                "package": PackageMaker(database, shelf, judges).kind})
+            with _worlds(chosen, database, shelf):
+                async with worker.working():
+                    yield
     finally:
-        world.shelf = domains.shelf = None
         await client.aclose()
         await database.close()
 
 
-@asynccontextmanager
-async def _worlds(chosen: Settings) -> AsyncIterator[None]:
-    """Play worlds of others, by the names that tenants and the operator gave them."""
-    database = AsyncDatabase(chosen.database_url, size=2)
-    own = places.read(chosen.worlds)
-    await database.open()
+@contextmanager
+def _worlds(chosen: Settings, database: AsyncDatabase, shelf: PackageShelf) -> Iterator[None]:
+    """Play packages and domains, whose tools the sandbox runs, and worlds by the names that tenants gave them."""
+    world, domains = ENVIRONMENTS["package"], ENVIRONMENTS["tau2"]
+    assert isinstance(world, PackagedWorld)
+    assert isinstance(domains, Tau2World)
+    world.shelf = domains.shelf = shelf
+    places.LOOKUP.atlas = StoredAtlas(database, chosen.stack_token, places.read(chosen.worlds))
     try:
-        places.LOOKUP.atlas = StoredAtlas(database, chosen.stack_token, own)
         yield
     finally:
-        places.LOOKUP.atlas = None
+        world.shelf = domains.shelf = places.LOOKUP.atlas = None
         PROGRAMS.close()
-        await database.close()
 
 
 def main() -> None:

@@ -1,27 +1,20 @@
 """The part of the Simulation service that serves simulators of users. It needs the database; environments do not."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-from hone import ids
 from hone.api import simulation_pb2
 from hone.audiences.behaviour import KEYS
 from hone.audiences.reasoning import ReasonerSpec
 from hone.audiences.training import MOST_OPEN, FitParams, expect_writer
-from hone.jobs.worker import Worker
 from hone.judges.asking import AskedJudges
-from hone.judges.endpoint import connections
 from hone.rpc.errors import InvalidField, OverBudget
 from hone.rpc.tenancy import calling
-from hone.spec.settings import Settings
-from hone.store.database import AsyncDatabase, Row
+from hone.store.database import Row
 from services.simulation.audiences import requests
 from services.simulation.audiences.answers import AudienceAnswers
 from services.simulation.audiences.requests import fields_named
 from services.simulation.audiences.rows import AudienceRows
-from services.simulation.audiences.worker import AudienceFits
 
 
 class Audiences:
@@ -69,23 +62,6 @@ class Audiences:
     async def calibrate(self, request: simulation_pb2.CalibrateAudienceRequest) -> simulation_pb2.AudienceFit:
         """Weigh both branches anew."""
         return _message(await self._answers.calibrate(request))
-
-
-@asynccontextmanager
-async def audiences(settings: Settings) -> AsyncIterator[Audiences]:
-    """Serve audiences with the database and the object store of the settings, and make fits until the context ends."""
-    database, client = AsyncDatabase(settings.database_url, size=4), connections()
-    await database.open()
-    judges = AskedJudges(settings, database, client)
-    rows = AudienceRows(database)
-    worker = Worker(database, settings.process_name or ids.new("simulation"), {
-        "audience_fit": AudienceFits(rows, judges, settings.objects_url).kind})
-    try:
-        async with worker.working():
-            yield Audiences(rows, judges)
-    finally:
-        await client.aclose()
-        await database.close()
 
 
 def _message(row: Row) -> simulation_pb2.AudienceFit:

@@ -33,37 +33,31 @@ WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR id < %(after)s) 
 UPDATE package_jobs SET state = 'cancelled', reason = 'it was cancelled', ended_at = now()
 WHERE tenant_id = %(tenant_id)s AND id = %(id)s AND state IN ('waiting', 'taken')
 
--- name: claim
--- Those of tenants with fewer jobs in work come first.
-UPDATE package_jobs SET state = 'taken', owner = %(owner)s, attempts = attempts + 1,
-    started_at = coalesce(started_at, now()), due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = ANY (ARRAY(
-    SELECT id FROM package_jobs j WHERE state IN ('waiting', 'taken') AND due_at <= now()
-    ORDER BY (SELECT count(*) FROM package_jobs t
-              WHERE t.tenant_id = j.tenant_id AND t.state = 'taken' AND t.due_at > now()), due_at
-    LIMIT 1 FOR UPDATE SKIP LOCKED))
-RETURNING id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s, attempts,
+-- name: begin
+-- Nothing where the job has ended. No worker of the release before takes it from now on: its writes name the attempt.
+UPDATE package_jobs SET state = 'taken', owner = NULL, attempts = attempts + 1, due_at = '9999-01-01',
+    started_at = coalesce(started_at, now())
+WHERE id = %(id)s AND state IN ('waiting', 'taken')
+RETURNING id, tenant_id, key_id, environment, name, hint, seed, tasks, sizes, author, trial, validator, guideline, within_s,
     extract(epoch FROM started_at + make_interval(secs => within_s) - now())::float AS left_s
 
 -- name: keep
 -- Returns nothing where another service has taken the job, or it was cancelled.
-UPDATE package_jobs SET progress = %(progress)s, due_at = now() + make_interval(secs => %(lease_s)s)
-WHERE id = %(id)s AND owner = %(owner)s AND attempts = %(attempts)s AND state = 'taken'
+UPDATE package_jobs SET progress = %(progress)s
+WHERE id = %(id)s AND state = 'taken' AND EXISTS (SELECT FROM jobs j WHERE j.id = %(job_id)s AND j.epoch = %(epoch)s)
 RETURNING id
 
 -- name: again
-UPDATE package_jobs SET state = 'waiting', reason = %(reason)s, due_at = now() + make_interval(secs => %(after_s)s)
-WHERE id = %(id)s AND attempts = %(attempts)s AND state = 'taken'
+UPDATE package_jobs SET state = 'waiting', reason = %(reason)s WHERE id = %(id)s AND state = 'taken'
 
 -- name: done
 UPDATE package_jobs SET state = 'done', reason = NULL, progress = %(progress)s, digest = %(digest)s, report = %(report)s,
     rows = %(rows)s, ended_at = now()
-WHERE id = %(id)s AND attempts = %(attempts)s AND state = 'taken'
-RETURNING id
+WHERE id = %(id)s AND state = 'taken'
+RETURNING name
 
 -- name: fail
-UPDATE package_jobs SET state = 'failed', reason = %(reason)s, progress = %(progress)s, report = %(report)s, ended_at = now()
-WHERE id = %(id)s AND attempts = %(attempts)s AND state = 'taken'
-
--- name: release
-UPDATE package_jobs SET due_at = now() WHERE owner = %(owner)s AND state = 'taken'
+-- Null as progress and report: its processes went away, and nobody knows more.
+UPDATE package_jobs SET state = 'failed', reason = %(reason)s, progress = coalesce(%(progress)s, progress),
+    report = coalesce(%(report)s, report), ended_at = now()
+WHERE id = %(id)s AND state = 'taken'
