@@ -24,9 +24,9 @@ class Server:
     cluster: Cluster
     children: Children
 
-    def database(self, name: str) -> "TestDatabase":
-        """Create a database with its tables."""
-        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(_TEMPLATE)))
+    def database(self, name: str, template: str = _TEMPLATE) -> "TestDatabase":
+        """Create a database with its tables, or with all that is in another one, to which nobody is connected."""
+        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
         users = (SUPERUSER, "test_worker", "test_gateway")
         return TestDatabase(*(self.cluster.url(user, PASSWORD, name) for user in users))
 

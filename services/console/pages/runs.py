@@ -1,5 +1,6 @@
 """/runs: the list of runs with their live states."""
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from nicegui import ui
@@ -67,23 +68,13 @@ class _RunsPage:
     async def _load(self) -> None:
         filters = (self._state, self._search, self._most)
         counts = await self._view.ask(self._view.hone.run_counts)
-        found, more = await self._found()
+        found, more = await newest(self._view, self._most, self._filters())
         if filters != (self._state, self._search, self._most):
             return  # the filters changed meanwhile, and another call reads the list
         self._figures.set_content(_figures(counts))
         self._table.show({run.id: _cells(run) for run in found})
         self._more.set_visibility(more)
         self._absent.set_content(Markup("") if found else self._empty())
-
-    async def _found(self) -> tuple[list[RunSummary], bool]:
-        """Return the newest runs that fit the filters, at most `_most`, and whether there are older ones."""
-        most, filters, found, after = self._most, self._filters(), list[RunSummary](), None
-        while True:
-            limit = min(_LARGEST, most - len(found))
-            page = await self._view.ask(self._view.hone.runs, limit, after, **filters)
-            found, after = [*found, *page.data], page.next
-            if after is None or len(found) >= most:
-                return found, after is not None
 
     def _filters(self) -> dict[str, Any]:
         """Return the filters as the SDK takes them."""
@@ -93,6 +84,17 @@ class _RunsPage:
         if any(self._filters().values()):
             return parts.empty("No run fits", "Try another state or another search text.")
         return parts.empty("No runs yet", "A run starts from a spec. The first run appears here by itself.", _START)
+
+
+async def newest(view: PageView, most: int, filters: Mapping[str, Any]) -> tuple[list[RunSummary], bool]:
+    """Return the newest runs that fit the filters of the SDK, at most `most`, and whether there are older ones."""
+    found, after = list[RunSummary](), None
+    while True:
+        limit = min(_LARGEST, most - len(found))
+        page = await view.ask(view.hone.runs, limit, after, **filters)
+        found, after = [*found, *page.data], page.next
+        if after is None or len(found) >= most:
+            return found, after is not None
 
 
 def _figures(counts: RunCounts) -> Markup:

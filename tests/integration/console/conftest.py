@@ -1,6 +1,7 @@
 """A real console in a real browser, with a real gateway.
 
-Console and browser are started once a session. Each module has a gateway of its own, always at the same address.
+Console and browser are started once a session, and what the tenants have is written once. Each module has a copy of it
+and a gateway of its own, always at the same address.
 
 world      what the first tenant has (tests.integration.console.rows.World); the second tenant has nothing
 console    URL of the console
@@ -10,36 +11,42 @@ signed_in_anew  the same with a session of its own, on the list of runs: for tes
 """
 
 import os
+import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from hone import keys
 from hone.client import Client
 from hone.environments.packages.archive import packed
 from hone.models import toy
 from hone.stack import ports
+from hone.store.database import Database
 from tests.contract import contract  # noqa: F401  # for every test of this folder
 from tests.integration.console import rows
 from tests.integration.console.rows import World
 from tests.integration.gateway.conftest import (  # noqa: F401
     Gateway,
     database,
+    gateway_settings,
     hone,
     other,
-    other_tenant,
     sandbox,
     sandbox_address,
     serve,
-    tenant,
 )
 from tests.servers import chromium
 from tests.servers.children import Children
 from tests.servers.chromium import Browser
-from tests.servers.postgres import TestDatabase
+from tests.servers.postgres import Server, TestDatabase
+from tests.servers.service import running
 from tests.unit.environments.packages.shop import shop
 
 
@@ -60,21 +67,78 @@ def simulation_address() -> str:
     return f"127.0.0.1:{ports.pick(1)[0]}"
 
 
+@dataclass(frozen=True)
+class Original:
+    """What each module has a copy of: a database, objects, the keys of two tenants, and the rows of the first."""
+
+    database: str
+    objects: Path
+    tenant: str
+    other_tenant: str
+    world: World
+
+
+@pytest.fixture(scope="session")
+def original(
+    postgres_server: Server, gateway_settings: dict[str, str], sandbox_address: str,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Original:
+    name, home = f"hone_{secrets.token_hex(6)}", tmp_path_factory.mktemp("original")
+    made, objects = postgres_server.database(name), home / "objects"
+    with closing(Database(made.owner_url, size=1)) as owner:
+        first, second = (keys.create(owner, *named).secret for named in (("first key",), ("second key", "others")))
+    with (running("sandbox", HONE_SANDBOX_ADDRESS=sandbox_address, HONE_SANDBOX_PLACES="2"),
+          Children(home) as children):
+        served = serve(children, made, objects.as_uri(), gateway_settings)
+        with served.client(first) as client:
+            return Original(name, objects, first, second, write_world(client, served, made, home))
+
+
+def write_world(hone: Client, gateway: Gateway, postgres: TestDatabase, home: Path) -> World:  # noqa: F811
+    """Write what the first tenant has."""
+    directory = toy.write(home / "toy", hidden=16, layers=1, heads=2, head_dim=8, ffn=32, vocab_size=128,
+                          symbols=toy.TEXT)
+    (archive := home / "shop.zip").write_bytes(packed(shop().files))
+    hone.add_package("shop", archive)
+    hone.put_judge("writer", "http://127.0.0.1:9/v1", "some-model")
+    hone.make_package("harbour", "a harbour with cranes", author={"endpoint": "writer"})
+    return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
+
+
 @pytest.fixture(scope="module")
-def objects_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tmp_path_factory.mktemp("objects").as_uri()
+def postgres(postgres_server: Server, original: Original) -> TestDatabase:
+    return postgres_server.database(f"hone_{secrets.token_hex(6)}", original.database)
+
+
+@pytest.fixture(scope="session")
+def tenant(original: Original) -> str:
+    return original.tenant
+
+
+@pytest.fixture(scope="session")
+def other_tenant(original: Original) -> str:
+    return original.other_tenant
+
+
+@pytest.fixture(scope="session")
+def world(original: Original) -> World:
+    return original.world
+
+
+@pytest.fixture(scope="module")
+def objects_url(original: Original, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return shutil.copytree(original.objects, tmp_path_factory.mktemp("module") / "objects").as_uri()
 
 
 @pytest.fixture(scope="module")
 def gateway(
     postgres: TestDatabase, gateway_port: int, reward_address: str, simulation_address: str, objects_url: str,
-    tmp_path_factory: pytest.TempPathFactory, sandbox_address: str,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory, gateway_settings: dict[str, str],  # noqa: F811
 ) -> Iterator[Gateway]:
-    home = tmp_path_factory.mktemp("gateway")
-    with Children(home) as children:
-        more = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_REWARD_ADDRESS": reward_address,
-                "HONE_SIMULATION_ADDRESS": simulation_address, "HONE_SANDBOX_ADDRESS": sandbox_address}
-        yield serve(children, postgres, objects_url, more, gateway_port)
+    with Children(tmp_path_factory.mktemp("gateway")) as children:
+        settings = {**gateway_settings, "HONE_REWARD_ADDRESS": reward_address,
+                    "HONE_SIMULATION_ADDRESS": simulation_address}
+        yield serve(children, postgres, objects_url, settings, gateway_port)
 
 
 @pytest.fixture
@@ -88,20 +152,6 @@ def reward(
         children.start("reward", [sys.executable, "-m", "services.reward"], env={**os.environ, **settings})
         children.wait("reward", lambda: ports.answers(reward_address), timeout_s=60)
         yield
-
-
-@pytest.fixture(scope="module")
-def world(
-    gateway: Gateway, hone: Client, postgres: TestDatabase, sandbox: None,  # noqa: F811, ARG001
-    tmp_path_factory: pytest.TempPathFactory,
-) -> World:
-    directory = toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32,
-                          vocab_size=128, symbols=toy.TEXT)
-    (archive := directory.parent / "shop.zip").write_bytes(packed(shop().files))
-    hone.add_package("shop", archive)
-    hone.put_judge("writer", "http://127.0.0.1:9/v1", "some-model")
-    hone.make_package("harbour", "a harbour with cranes", author={"endpoint": "writer"})
-    return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
 
 
 @pytest.fixture(scope="session")
@@ -137,14 +187,14 @@ def browser(chromium_browser: Browser, gateway: Gateway) -> Browser:  # noqa: AR
 
 
 @pytest.fixture
-def signed_in_anew(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811, ARG001
+def signed_in_anew(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: ARG001
     sign_in(browser, tenant)
     return browser
 
 
 @pytest.fixture(scope="module")
 def session(
-    chromium_browser: Browser, gateway: Gateway, tenant: str, world: World,  # noqa: F811, ARG001
+    chromium_browser: Browser, gateway: Gateway, tenant: str, world: World,  # noqa: ARG001
 ) -> list[dict[str, Any]]:
     """The cookies of a browser that the first tenant has signed in."""
     chromium_browser.forget()

@@ -10,7 +10,7 @@ from tests.integration.console.rows import World
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
 
-MANY = 520
+MANY = 120
 
 
 @pytest.fixture(scope="module")

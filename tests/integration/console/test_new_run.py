@@ -52,6 +52,7 @@ def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser) ->
     signed_in.open("/runs/new", "New run")
     write(signed_in, "name: typed\nmodel: {base: absent}\ntask: {environment: sort_digits}\nsteps: -3\n")
     signed_in.wait_for("2 problems")
+    signed_in.wait(lambda: signed_in.count(".cm-line.wrong") == 2)
     wrong = [one.text for one in signed_in.all(".cm-line.wrong")]
     assert [one.split("found")[0].strip() for one in wrong] == ["model: {base: absent}", "steps: -3"]
     assert 'found -3, expected greater than or equal to 0' in wrong[1]

@@ -23,9 +23,9 @@ def gateway(postgres: TestDatabase, gateway_port: int, tmp_path_factory: pytest.
 def test_two_models_answer_side_by_side_in_colour(
     browser: Browser, tenant: str, hone: Client, tmp_path: Path
 ) -> None:
-    hone.register_model("toy-text", asked.write_model(tmp_path / "toy"))
+    hone.register_model("talker", asked.write_model(tmp_path / "toy"))
     sign_in(browser, tenant)
-    browser.open("/playground?model=toy-text&model=toy-text@nowhere", "Model A")
+    browser.open("/playground?model=talker&model=talker@nowhere", "Model A")
     browser.button("Ask").click()
     assert "No answer yet" in browser.text(), "without a message nothing is asked"
     browser.find("textarea[aria-label='Message']").send_keys("How are you?")
