@@ -29,6 +29,6 @@ class View:
     (1250, [500, 500, 250], False)])
 async def test_each_page_goes_on_after_the_last(most: int, limits: list[int], older: bool) -> None:
     view = View()
-    found = await newest(view, most, {"state": "failed"})  # type: ignore[arg-type]
+    found: Any = await newest(view, most, {"state": "failed"})  # type: ignore[arg-type]
     assert found == (list(range(min(most, ALL))), older)
     assert view.limits == limits
