@@ -18,7 +18,7 @@ _PROBLEM = {errors.MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS + errors.ProblemDocu
 
 REFUSALS: Mapping[int, str] = {
     400: "The body cannot be read.",
-    401: "There is no valid API key.",
+    401: "The request has no valid API key.",
     403: "The key's scopes do not allow this.",
     404: "Nothing has this name.",
     405: "The path has no such method.",

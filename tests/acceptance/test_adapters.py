@@ -101,7 +101,7 @@ def test_an_adapter_is_merged_where_a_whole_model_goes_on_from_it(scene: Scene, 
     series = scene.client.metrics(run.id).series
     assert series["eval/greedy"][0][1] == pytest.approx(before, abs=0.05)
     assert max(value for _, value in series["gap/mean"]) < 1e-4
-    with pytest.raises(Refused, match=r"model\.base.*adapter beside its base"):
+    with pytest.raises(Refused, match=r"model\.base.*an adapter \(LoRA\)"):
         scene.client.create_run(spec("twice", FORMS["wide"], model={"base": runs["wide"], "kind": "lora"}))
 
 

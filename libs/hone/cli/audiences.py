@@ -76,7 +76,7 @@ def simulate(
     fit: Fit,
     merchant: Annotated[str, typer.Option(help="Features of the merchant, as JSON.")],
     strategy: Annotated[str, typer.Option(help="Features of the strategy, as JSON.")],
-    segment: Annotated[str, typer.Option(help="What holds for the users: a JSON list of column, comparison, bound.")] =
+    segment: Annotated[str, typer.Option(help="Conditions on users: a JSON list of column, comparison, bound.")] =
     "[]",
     seed: Annotated[int, typer.Option(min=0, help="Of the personas.")] = 0,
     json: Json = False,
@@ -109,8 +109,8 @@ def evaluate(
 
 @app.command()
 def calibrate(
-    fit: Fit, shrinkage: Annotated[float, typer.Option(min=0, help="Users whose worth the common weight has in a "
-                                                       "stratum's.")] = 200.0,
+    fit: Fit, shrinkage: Annotated[float, typer.Option(min=0, help="Number of users to which the common weight is "
+                                                       "equal in a stratum's weight.")] = 200.0,
     json: Json = False,
 ) -> None:
     """Weigh reasoner and fitted model anew. No model is asked."""

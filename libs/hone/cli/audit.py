@@ -13,8 +13,8 @@ from hone.client import every
 
 _COLUMNS = ("created_at", "key", "action", "subject", "address", "request_id")
 
-Action = Annotated[str | None, typer.Option(help="Only this action, or those that begin so: runs.create, runs.")]
-Subject = Annotated[str | None, typer.Option(help="Only what was made or changed with this id, or a part of it.")]
+Action = Annotated[str | None, typer.Option(help="Only actions that begin so: runs.create, runs.")]
+Subject = Annotated[str | None, typer.Option(help="Only objects with this id, or with this part of an id.")]
 Key = Annotated[str | None, typer.Option(help="Only requests of the key with this id, name or prefix.")]
 Address = Annotated[str | None, typer.Option(help="Only requests from addresses that begin so.")]
 Search = Annotated[str | None, typer.Option(help="Only entries with this text in any column.")]

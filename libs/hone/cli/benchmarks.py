@@ -33,7 +33,7 @@ def examine(
     max_tokens: Annotated[int, typer.Option(help="Longest answer of a call, in tokens.")] = 256,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     harness: Part = None, noise: Part = None,
-    follow: Annotated[bool, typer.Option(help="Wait for the end, and show what came of it.")] = True,
+    follow: Annotated[bool, typer.Option(help="Wait for the end, and show the result.")] = True,
     json: Json = False,
 ) -> None:
     """Have a model do every task, in a run that trains nothing."""

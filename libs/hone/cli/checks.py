@@ -7,8 +7,8 @@ from hone.client.check_resources import GraderCheck
 
 _COLUMNS = ("kind", "pairs", "right, accepted", "wrong, accepted", "right, refused", "wrong, refused", "no verdict")
 _FIGURES = {
-    "gap": "1 - fp - fn", "false_accepts": "fp: wrong ones that are accepted",
-    "false_refusals": "fn: right ones that are refused", "key_accepts": "master keys that are accepted",
+    "gap": "1 - fp - fn", "false_accepts": "fp: wrong outputs that are accepted",
+    "false_refusals": "fn: right outputs that are refused", "key_accepts": "master keys that are accepted",
     "no_verdict": "without a verdict", "f1": "F1", "precision": "precision", "recall": "recall",
     "balanced_accuracy": "balanced accuracy"}
 

@@ -24,9 +24,9 @@ def cluster(
     snapshot_every: Annotated[int, typer.Option(min=1, help="Steps between snapshots, as in the run's spec.")] = 1,
     group: Annotated[int, typer.Option(min=1, help="Samples of a prompt.")] = 8,
     gpu: Annotated[str, typer.Option(help=f"The GPU: {', '.join(GPUS)}.")] = "h100",
-    gpu_memory: Annotated[float | None, typer.Option(help="Memory of a GPU, GB, if it is another one.")] = None,
-    generate_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that one GPU generates.")] = 0.0,
-    train_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that one GPU trains on.")] = 0.0,
+    gpu_memory: Annotated[float | None, typer.Option(help="Memory of a GPU, GB, if it is not in the list.")] = None,
+    generate_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that a GPU generates.")] = 0.0,
+    train_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that a GPU trains on.")] = 0.0,
     values: Annotated[bool, typer.Option("--values", help="Print values for the chart instead of the table.")] = False,
 ) -> None:
     """Compute sizes of a cluster from what samples and steps cost in our benchmarks."""
@@ -64,7 +64,7 @@ def _gpu(name: str, memory: float | None) -> Gpu:
                 Problem(
                     "--gpu",
                     name,
-                    f"one of {', '.join(GPUS)}; of another one give --gpu-memory, --generate-rate and --train-rate",
+                    f"one of {', '.join(GPUS)}; for another GPU give --gpu-memory, --generate-rate and --train-rate",
                 )
             ]
         )
@@ -86,7 +86,7 @@ def lines(found: Plan) -> list[tuple[str, str, str]]:
          f"{workload.trains:.0f} tokens/s a GPU"),
         *replicas,
         ("postgres", f"{math.ceil(servers.postgres_cores / BUSY)} cores", f"{servers.postgres_cores:.2f} busy; "
-         f"{servers.groups_share:.2%} of the groups that one was seen to store"),
+         f"{servers.groups_share:.2%} of the groups that a server was seen to store"),
         ("postgres rows", f"{servers.postgres_gb_a_day:.2f} GB/day", f"{_rate(servers.postgres_rows)}, with indexes"),
         ("postgres log", _rate(servers.postgres_log), "WAL, for replication and backup"),
         ("bucket, written", _rate(servers.bucket_writes), "trajectories; each step's weights; "
@@ -112,7 +112,7 @@ def sources(found: Plan) -> list[str]:
         f"measured      bytes of a sample, a version, a snapshot: {costs.FOOTPRINT}",
         f"measured      groups stored a second: {costs.INGEST}",
         f"planned       at most {BUSY:.0%} of a core of each process, and of the database's cores",
-        f"extrapolated  to answers of {workload.tokens} tokens, along a line through those of 6 and {longest}",
+        f"extrapolated  to answers of {workload.tokens} tokens, along a line through answers of 6 and {longest}",
         f"extrapolated  to {found.split.rate:.3g} samples/s: no such rate was run, nor any cluster",
         *(
             f"assumed       {option}: {share:.0%} of the GPU's peak; nothing of ours was timed on a GPU, measure yours"

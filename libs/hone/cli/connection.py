@@ -40,7 +40,7 @@ def _from_stack() -> tuple[str, str]:
         record = load(state())
     except StackMissing:
         raise Unconfigured(
-            f"set HONE_URL and HONE_API_KEY, or start a stack with `hone up` (there is none in {state()})") from None
+            f"set HONE_URL and HONE_API_KEY, or start a stack with `hone up` (found no stack in {state()})") from None
     return record.gateway_url, record.api_key
 
 

@@ -19,15 +19,15 @@ _COLUMNS = ("task", "rollouts", "pass rate", "error branches", "heterogeneity", 
 
 def curate(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")], json: Json = False,
-    first_step: Annotated[int, typer.Option(min=0, help="First step whose samples are read.")] = 0,
-    last_step: Annotated[int, typer.Option(min=0, help="Last step whose samples are read.")] = 2**31 - 1,
+    first_step: Annotated[int, typer.Option(min=0, help="First step of which samples are read.")] = 0,
+    last_step: Annotated[int, typer.Option(min=0, help="Last step of which samples are read.")] = 2**31 - 1,
     groups: Annotated[int, typer.Option(min=1, max=256, help="Newest groups that are read.")] = 64,
     success: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the grader's range from which a sample "
                                            "succeeds.")] = 1.0,
     keep: Annotated[int, typer.Option(min=1, max=64, help="Trajectories that are selected of each task.")] = 2,
     save: Annotated[bool, typer.Option("--save", help="Keep the manifest with the run, so that samplers of other "
                                        "runs may name it.")] = False,
-    out: Annotated[Path | None, typer.Option(help="File for the manifest, one task a line, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the manifest, a task a line, as JSON.")] = None,
     rows: Annotated[Path | None, typer.Option(help="File for a row of each selected trajectory, which `hone data add` "
                                               "takes for a supervised run or stage.")] = None,
     forks: Annotated[list[str] | None, typer.Option(

@@ -18,13 +18,13 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tasks of the desk fr
 
 @app.command()
 def make(
-    hint: Annotated[str, typer.Argument(help="What the tasks are about, for instance: a violin maker's fittings.")],
+    hint: Annotated[str, typer.Argument(help="Subject of the tasks, for instance: a violin maker's fittings.")],
     author: Annotated[str | None, typer.Option(help="Endpoint (`hone judges list`) or model of yours that writes them.",
                                                show_default="the seeded generator")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the tasks become.",
                                                 show_default="none")] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="JSONL file that the rows are written to.")] = None,
-    validator: Annotated[str | None, typer.Option(help="Endpoint or model that reads what passed the gates.",
+    validator: Annotated[str | None, typer.Option(help="Endpoint or model that reads the tasks that passed the gates.",
                                                   show_default="the author")] = None,
     seed: Annotated[int, typer.Option(help="Another seed asks anew.")] = 0,
     tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 8,
@@ -48,7 +48,7 @@ def rows(job_id: Annotated[str, typer.Argument(help="Id of the job.")]) -> None:
 def expect_place(dataset: str | None, out: Path | None) -> None:
     """Raise BadParameter where rows have no place to go."""
     if dataset is None and out is None:
-        raise typer.BadParameter("found neither --dataset nor --out, expected one of them at least")
+        raise typer.BadParameter("found neither --dataset nor --out, expected at least one of them")
 
 
 def keep(client: Client, job: PackageJob, dataset: str | None, out: Path | None, json: bool) -> None:

@@ -23,7 +23,7 @@ def doctor(
     deadline: Annotated[float, typer.Option(
         min=5, max=900, help="With a spec: seconds within which these answers are made.")] = 120.0,
     objects: Annotated[str | None, typer.Option(
-        metavar="URL", help="Try what Hone needs on this object store alone: s3s://key:secret@host/bucket.")] = None,
+        metavar="URL", help="Check only this object store: s3s://key:secret@host/bucket.")] = None,
 ) -> None:
     """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
     well = preflight(spec, json, samples, deadline) if spec is not None else _healthy(_looked_at(objects), json)

@@ -19,7 +19,7 @@ _LOOK_S = 0.5
 
 Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["stored graders"].argument)]
 GraderArgument = Annotated[str, typer.Argument(
-    metavar="GRADER", help="YAML or JSON file with a grader, or the name of a stored one.")]
+    metavar="GRADER", help="YAML or JSON file with a grader, or the name of a stored grader.")]
 GraderFile = Annotated[Path, typer.Argument(metavar="GRADER", help="YAML or JSON file with a grader.")]
 
 
@@ -62,7 +62,7 @@ def check(
 
 @app.command("checks")
 def checked(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only those of this run.")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only checks of this run.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List checks of graders, the newest first."""

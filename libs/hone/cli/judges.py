@@ -9,7 +9,8 @@ from hone.cli import connection, nouns
 from hone.cli.output import Commands, Json, one
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Judges: endpoints that graders ask.")
-secrets = typer.Typer(cls=Commands, no_args_is_help=True, help="Secrets, such as the keys of judges. Nobody reads one.")
+secrets = typer.Typer(cls=Commands, no_args_is_help=True, help="Secrets, such as the keys of judges. Nobody can read "
+                      "a stored secret.")
 
 Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["judges"].argument)]
 SecretName = Annotated[str, typer.Argument(help=nouns.DELETIONS["secrets"].argument)]
@@ -23,7 +24,7 @@ def put(
     model: Annotated[str, typer.Argument(help="Model, as the endpoint names it; none of a verify server.")] = "",
     secret: Annotated[str | None, typer.Option(help="Name of the secret with the endpoint's key.")] = None,
     protocol: Annotated[Literal["chat", "verify", "pooling", "openenv", "mcp"], typer.Option(
-        help="What it speaks: OpenAI's chat completions, NeMo Gym's /verify, vLLM's /pooling; or a world's protocol.",
+        help="Protocol: OpenAI's chat completions, NeMo Gym's /verify, vLLM's /pooling; or a world's protocol.",
         )] = "chat",
     term: Annotated[list[str] | None, typer.Option(
         metavar="NAME=VALUE", help="A limit or a price, such as per_minute=60; repeat it for more.")] = None,

@@ -14,7 +14,7 @@ from hone.client import every
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Knowledge of environments that runs have learned.")
 
 Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["knowledge"].argument)]
-Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
+Version = Annotated[int | None, typer.Option("--number", help="Number of a version.",
                                                  show_default="the newest")]
 
 

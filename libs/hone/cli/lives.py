@@ -16,7 +16,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Lives of changing us
 
 @app.command()
 def make(
-    hint: Annotated[str, typer.Argument(help="What the lives are about, for instance: people who keep bees.")],
+    hint: Annotated[str, typer.Argument(help="Subject of the lives, for instance: people who keep bees.")],
     author: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that writes them.")],
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset that the lives become.",
                                                 show_default="none")] = None,

@@ -57,7 +57,7 @@ def talks(
 def show(found: MemoryReport) -> None:
     """Print a table of each source, and what belongs below it."""
     if not found.sources:
-        say("no evaluation of the run has asked what is remembered; the environment changing_user does")
+        say("no evaluation of the run has measured its memory; the environment changing_user does")
         return
     for source in found.sources:
         say(source.title)

@@ -20,7 +20,7 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, help="Guidelines for noise
 
 @app.command()
 def evolve(
-    hint: Annotated[str, typer.Argument(help="What the agent is about, for instance: questions about a shop's stock.")],
+    hint: Annotated[str, typer.Argument(help="Subject of the agent, for instance: questions about a shop's stock.")],
     agent: Annotated[str, typer.Option(help="Endpoint (`hone judges list`) or model of yours that should deviate.")],
     optimiser: Annotated[str, typer.Option(help="Endpoint or model that rewrites the guideline.")],
     kind: Annotated[Lure, typer.Option("--type", help="Type of the noise.")] = "misleading",

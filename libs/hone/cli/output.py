@@ -19,7 +19,7 @@ from hone.spec.problems import Invalid, Problem
 
 _WIDEST = 2000
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per line.")]
 
 
 def say(text: str) -> None:

@@ -18,8 +18,8 @@ app = typer.Typer(cls=Commands, invoke_without_command=True, help="Environments,
 _LOOK_S = 0.5
 
 Name = Annotated[str, typer.Argument(help=nouns.DELETIONS["packages"].argument)]
-Version = Annotated[int | None, typer.Option("--number", help="Number of one of its versions.",
-                                                 show_default="what the name means now")]
+Version = Annotated[int | None, typer.Option("--number", help="Number of a version.",
+                                                 show_default="the current version")]
 
 
 @app.callback()
@@ -47,7 +47,7 @@ def add(
 
 @app.command()
 def make(
-    name: Name, hint: Annotated[str, typer.Argument(help="What the world is about, for instance: a library.")],
+    name: Name, hint: Annotated[str, typer.Argument(help="Subject of the world, for instance: a library.")],
     seed: Annotated[int, typer.Option(help="Equal hints and seeds give equal packages.")] = 0,
     tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 64,
     author: Annotated[str | None, typer.Option(

@@ -22,7 +22,7 @@ def play(
     environment: Annotated[str | None, typer.Argument(
         help="Name of an environment (`hone environments`); left out, the rows of --dataset are questions.")] = None,
     params: Annotated[str, typer.Option("--with", help="Parameters of the environment, a JSON object.")] = "{}",
-    dataset: Annotated[str | None, typer.Option(help="Dataset, one of whose rows is the task.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Dataset; the task is a row of it.")] = None,
     row: Annotated[int | None, typer.Option(min=1, help="Number of the row, from 1.", show_default="1")] = None,
     seed: Annotated[int | None, typer.Option(
         min=0, help="The first task that a run with this seed draws.", show_default="0")] = None,

@@ -11,7 +11,7 @@ from hone.spec.problems import Invalid, Problem, found
 
 CALL = "/call"
 COMMANDS: Mapping[str, str] = {
-    CALL: "TOOL key=value … or /call TOOL {JSON}: call a tool", "/tools": "what may be called",
+    CALL: "TOOL key=value … or /call TOOL {JSON}: call a tool", "/tools": "list the tools",
     "/state": "the environment's state", "/score": "the environment's own score", "/quit": "leave"}
 """Command -> what it does."""
 

@@ -43,7 +43,7 @@ def spec(
 
 def show(found: RouteEvaluation) -> None:
     """Print the candidates, and the quality at half the cost."""
-    say(f"hone/{found.route} over {found.prompts} prompts, each predicted from others by {found.head_version}")
+    say(f"hone/{found.route} over {found.prompts} prompts, each predicted from the rest by {found.head_version}")
     table(("model", "cost", "outcomes", "quality", "predicted", "AUC", "calibration error"), (
         [one.model, f"{one.cost:g}", str(one.rows), f"{one.quality:.3f}", f"{one.predicted:.3f}",
          "" if one.auc is None else f"{one.auc:.3f}", f"{one.calibration_error:.3f}"] for one in found.candidates))

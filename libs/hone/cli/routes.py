@@ -102,7 +102,8 @@ def feedback(
 @app.command()
 def evaluate(
     name: Name,
-    dataset: Annotated[str | None, typer.Option(help="Dataset whose rows every candidate answers first.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Dataset of which every candidate answers the rows "
+                                                "first.")] = None,
     grader: Annotated[Path | None, typer.Option(help="File with the grader's JSON, for a dataset that names none.",
                                                 exists=True, dir_okay=False)] = None,
     prompts: Annotated[int, typer.Option(min=20, max=4096, help="Rows of the dataset.")] = 256,

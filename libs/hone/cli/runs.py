@@ -288,7 +288,7 @@ def metrics(
 
 @app.command()
 def collections(
-    run: RunId, name: Annotated[str | None, typer.Argument(help="The collection whose items are shown.")] = None,
+    run: RunId, name: Annotated[str | None, typer.Argument(help="The collection of which items are shown.")] = None,
     json: Json = False,
 ) -> None:
     """List what a run gathered while it trained, or the items of one collection as lines of JSON."""

@@ -44,7 +44,7 @@ def storage(
 
 
 def retention(
-    next: Annotated[bool, typer.Option("--next", help="List what goes next without a request.")] = False,
+    next: Annotated[bool, typer.Option("--next", help="List the objects that are deleted next.")] = False,
     json: Json = False,
 ) -> None:
     """Show what is stored of each kind, how long it is kept, and how much of it is past its time."""

@@ -112,7 +112,7 @@ def _disks(found: Record, state: Path) -> list[disks.Disk]:
 def prepare(
     timeout: Annotated[float, typer.Option(help="Seconds until the database must answer.")] = 60.0,
     first_key: Annotated[bool, typer.Option(
-        "--first-key", help="Make an API key if there is none, and print it and the published addresses.")] = False,
+        "--first-key", help="Make an API key if none exists, and print it and the published addresses.")] = False,
 ) -> None:
     """Prepare the servers of a deployment, which HONE_* variables name: tables, logins, bucket. Upgrades older
     tables. Safe to repeat."""
@@ -132,7 +132,7 @@ def _introduce(key: str | None) -> None:
         if place := os.environ.get(variable):
             typer.echo(f"{name:<8} {form.format(reachable(place))}")
     typer.echo(f"API key  {key}  (shown this once)" if key else
-               "API key  made at the first start; `hone keys first NAME` makes another one")
+               "API key  made at the first start; `hone keys first NAME` makes another key")
 
 
 def summary(record: Record, state: Path, seconds: float) -> str:

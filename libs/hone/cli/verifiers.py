@@ -58,7 +58,8 @@ def serve(
 def _chosen(verifiers: str | None, openenv: str | None, stored: str | None, config: Path | None) -> Verifier:
     given = [name for name in (verifiers, openenv, stored) if name]
     if len(given) != 1:
-        raise typer.BadParameter(f"found {len(given)} of --verifiers, --openenv and --stored, expected one")
+        raise typer.BadParameter(f"found {len(given)} of --verifiers, --openenv and --stored, expected exactly one of "
+                                 "them")
     if config is not None and not verifiers:
         raise typer.BadParameter("--config is for --verifiers")
     if verifiers:

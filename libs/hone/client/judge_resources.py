@@ -46,8 +46,9 @@ class JudgeTerms(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     protocol: Literal["chat", "verify", "pooling", "openenv", "mcp"] = Field(
-        "chat", description="What the endpoint speaks: OpenAI's chat completions, NeMo Gym's /verify, which graders "
-        "of the type verify_server ask, or vLLM's /pooling with a reward model, which those of reward_model ask; "
+        "chat", description="Protocol of the endpoint: OpenAI's chat completions; NeMo Gym's /verify, asked by "
+        "graders of the type verify_server; vLLM's /pooling with a reward model, asked by graders of the type "
+        "reward_model; "
         "openenv and mcp are worlds, which the environments of these names play.")
     timeout_s: float = Field(60.0, gt=0, le=600, description="Seconds that an attempt may take.")
     attempts: int = Field(
@@ -59,12 +60,12 @@ class JudgeTerms(BaseModel):
         "json_schema", description="How the endpoint is asked for JSON, where a grader needs it: by the schema, as "
         "some object, or in the prompt's words alone.")
     length: Literal["max_tokens", "max_completion_tokens"] = Field(
-        "max_tokens", description="What the endpoint calls the most tokens of an answer.")
+        "max_tokens", description="Name of the endpoint's field for the most tokens of an answer.")
     seeds: bool = Field(True, description="Whether the endpoint is sent a seed.")
     prompt_price: float = Field(0.0, ge=0, le=1e9, description="Price of a million tokens of prompts.")
     completion_price: float = Field(0.0, ge=0, le=1e9, description="Price of a million tokens of answers.")
     run_tokens: int = Field(0, ge=0, description="Tokens that a run may use.")
-    run_cost: float = Field(0.0, ge=0, le=1e12, description="What the answers of a run may cost.")
+    run_cost: float = Field(0.0, ge=0, le=1e12, description="Most money that the answers of a run may cost.")
 
 
 class WantedJudge(BaseModel):
@@ -76,7 +77,7 @@ class WantedJudge(BaseModel):
         description="Address before /chat/completions, usually with /v1 at its end; or before /verify or /pooling.")
     model: Annotated[str, StringConstraints(max_length=300)] = Field(
         "", description="Model, as the endpoint names it. Of a verify server: a word of yours for its version; another "
-        "word makes it answer anew what it answered before.")
+        "word makes it answer again.")
     secret: Annotated[str, StringConstraints(pattern=SECRET_NAME)] | None = Field(
         None, description="Name of the secret with the endpoint's key; null: it needs none.")
     terms: JudgeTerms = Field(default_factory=JudgeTerms, description="How it is asked, and how much.")

@@ -13,9 +13,9 @@ REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/reasoner_gap": Metric("Reasoner and model", "", "Mean distance of both branches, newest proposals."),
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score because of a fault of the service."),
     "reward/length_correlation": Metric(
-        "Reward and length", "", "Correlation of scores with tokens of answers; none where one of them does not vary."),
+        "Reward and length", "", "Correlation of scores with tokens of answers; none where either is constant."),
     "eval/{series}": Metric(
-        "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
+        "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with a {series} answer each."),
     "eval/noise/{type}": Metric("Held-out accuracy under noise: {type}", "", "The same, with noise of this type."),
     "eval/noise/{type}/{component}": Metric("Held-out {component} under noise: {type}", "", "Mean of the component."),
     "eval/{series}/{component}": Metric(
@@ -48,7 +48,7 @@ ROLLOUTS = MetricGroup("Rollouts", (), {
 
 BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
     "rollouts/signal_share": Metric(
-        "Groups with signal", "share", "Groups whose samples differ in their reward, of those with a graded sample."),
+        "Groups with signal", "share", "Groups with samples of different rewards, of all groups with a graded sample."),
     "rollouts/group_mean": Metric("Mean group", "samples", "Mean number of samples of a group."),
     "rollouts/group_max": Metric("Largest group", "samples", "Number of samples of the step's largest group."),
     "value/used_share": Metric(
@@ -60,7 +60,7 @@ BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
         "Mean difference between predicted and actual success, over ten bins of predictions."),
     "value/auc": Metric(
         "Order of predictions", "share",
-        "Pairs of a group that succeeded and one that failed which predictions order rightly."),
+        "Pairs of a successful and a failed group that predictions order rightly."),
     "value/low_steps": Metric(
         "Steps without order", "steps", "Steps in a row whose predictions order less than 55 % of the pairs rightly."),
     "value/band/{band}/groups": Metric(
@@ -83,7 +83,7 @@ BUDGETS = MetricGroup("Rollout budgets", ("allocation",), {
 
 SAMPLER = MetricGroup("Sampler", ("sampler",), {
     "sampler/chosen_share": Metric(
-        "Tasks by the manifest", "share", "Groups whose task was drawn by a manifest; the others explore."),
+        "Tasks by the manifest", "share", "Groups with a task that a manifest drew; the rest explores."),
     "sampler/score": Metric("Worth of tasks", "", "Mean worth of the tasks that were drawn by the manifest."),
     "sampler/error_branches": Metric(
         "Error branches", "share", "Mean share of choices of these tasks that no successful rollout took."),
@@ -93,7 +93,7 @@ SAMPLER = MetricGroup("Sampler", ("sampler",), {
     "sampler/version": Metric("Manifest", "", "Version of the manifest: the step that it came with; 0 of another run."),
     "sampler/tasks": Metric("Curated tasks", "tasks", "Tasks of the manifest that comes with this step."),
     "sampler/usable": Metric(
-        "Usable tasks", "tasks", "Those of them with a success and a failure, which alone can be drawn by it."),
+        "Usable tasks", "tasks", "Tasks with both a success and a failure: only these can be drawn."),
 })
 
 FILTER = MetricGroup("Filter", ("filter",), {
@@ -110,7 +110,7 @@ PROCESSING = MetricGroup("Reward processing", ("reward",), {
         "Overlong samples", "samples", "Samples whose reward was reduced because of their length."),
     "masked_samples": Metric(
         "Samples left out", "samples",
-        "Samples that the step leaves out: without a reward, or cut off if the spec drops those."),
+        "Samples that the step leaves out: without a reward, or cut off where the spec drops cut-off samples."),
     "rejected_rows": Metric(
         "Rejected samples", "samples", "Samples left out because a reward or log-probability is not a finite number."),
 })
@@ -368,7 +368,7 @@ SOURCES = MetricGroup("Sources of tasks", (), {
     "source/{source}/groups": Metric("Groups, {source}", "groups", "Groups of the step whose task is of {source}."),
     "source/{source}/signal_share": Metric(
         "Share of groups with signal, {source}", "share",
-        "Of all groups of the step whose samples do not all have the same reward, those of {source}."),
+        "Share of {source} among the step's groups with samples of different rewards."),
     "source/{source}/reward/pass_rate": Metric(
         "Pass rate, {source}", "share", "Samples of {source} with the largest score of their grader."),
     "source/{source}/{metric}": Metric("{title}, {source}", "{unit}", "Of {source}: {meaning}"),

@@ -44,14 +44,14 @@ class RouteObjective(BaseModel):
     target: float | None = Field(
         None, ge=0, le=1, description="The cheapest model with at least this predicted success answers.")
     max_cost: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="The model of the highest predicted success answers of those that "
-        "cost no more.")
+        None, ge=0, allow_inf_nan=False, description="Largest cost: of the models within it the highest predicted "
+        "success answers.")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         given = [name for name in ("weight", "target", "max_cost") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"expected one of weight, target and max_cost, found {' and '.join(given)}")
+            raise ValueError(f"expected only one of weight, target and max_cost, found {' and '.join(given)}")
         return self
 
     @property

@@ -42,7 +42,7 @@ from hone.spec.snapshots import fields_of
 class ChangingUserParams(EnvironmentParams):
     """How large a life is, how the user speaks, and what is measured."""
 
-    life: Sizes = Field(Sizes(), description="Sizes of the user's life; of a written one only its rounds are read.")
+    life: Sizes = Field(Sizes(), description="Sizes of the user's life; of a written life only its rounds are read.")
     words: Manner = Field("english", description="english: sentences. plain: `city=Rome`, for tiny models.")
     speech: Literal["scripted", "model"] = Field(
         "scripted", description="Who finds the user's words: templates or the row, or the model of the role user. "
@@ -59,7 +59,7 @@ class ChangingUserParams(EnvironmentParams):
 class ChangingUser:
     """A row has a written life, or a recorded talk: `replies`, one for each round; then nothing is said, off-policy."""
 
-    summary = "A user whose state changes from period to period; after each one, questions show what is remembered."
+    summary = "A user whose state changes from period to period. Questions after each show how much is remembered."
     params = ChangingUserParams
     harness = "remembering"
     columns: frozenset[str] | None = frozenset()  # `life` or `replies`, or both

@@ -38,7 +38,7 @@ class DialogueParams(EnvironmentParams):
         "sum.")
     shortest: int = Field(1, ge=0, le=100_000, description="Fewest tokens of a text for the rule length.")
     longest: int = Field(256, ge=1, le=100_000, description="Most tokens of a text for the rule length.")
-    tokens: Tokens = Field("words", description="What n-grams and lengths count: words, or characters (Chinese).")
+    tokens: Tokens = Field("words", description="Unit of n-grams and lengths: words, or characters (Chinese).")
     orders: OrdersParams = Field(OrdersParams(), description="Tasks of the domain orders.")
     sales: SalesParams = Field(SalesParams(), description="Customers of the domain sales.")
 

@@ -32,11 +32,11 @@ NOTHING = "Nothing happens."
 class HiddenShelfParams(EnvironmentParams):
     """The shelves, the things, and how long an episode is."""
 
-    places: int = Field(6, ge=2, le=50, description="N, shelves on one of which the thing lies.")
-    spare: int = Field(18, ge=0, le=950, description="Numbers that no shelf has: N shelves have different ones of the "
-                       "first N + spare; 0: 1 to N.")
+    places: int = Field(6, ge=2, le=50, description="N, number of shelves; the thing lies on a single shelf.")
+    spare: int = Field(18, ge=0, le=950, description="Numbers without a shelf: N shelves have different numbers of "
+                       "the first N + spare; 0: 1 to N.")
     things: int = Field(1, ge=1, le=len(THINGS), description="Different things that may be asked for.")
-    attempts: int = Field(1, ge=1, le=50, description="Attempts to take the thing; the last one that fails ends the "
+    attempts: int = Field(1, ge=1, le=50, description="Attempts to take the thing; the last failed attempt ends the "
                           "episode.")
     turns: int = Field(20, ge=1, le=500, description="Most commands of an episode.")
     free: bool = Field(False, description="Going and looking cost no turn, up to ten times the turns.")

@@ -33,8 +33,8 @@ class MerchantStrategiesParams(EnvironmentParams):
     most: int = Field(60, ge=5, le=90, description="Highest discount, in percent.")
     cost: float = Field(1.2, ge=0, le=10, description="Orders for each exposure that a discount of 100 % costs.")
     reward: Literal["fused", "reasoned", "fitted", "unanchored"] = Field(
-        "fused", description="Prediction that scores: fused, or one of its two parts alone; unanchored: what the "
-        "reasoner says, without its anchor. A policy that is paid for what the reasoner says finds its exaggerations.")
+        "fused", description="Prediction that scores: fused, or a single part; unanchored: the word of the reasoner "
+        "says, without its anchor. A policy that is paid for what the reasoner says finds its exaggerations.")
 
 
 @dataclass(frozen=True)

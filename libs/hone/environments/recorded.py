@@ -55,7 +55,7 @@ def rows(calls: Sequence[Mapping[str, Any]], forks: Collection[str] = ()) -> lis
 def calls(value: Any, tokenizer: ModelText) -> list[Call]:
     """Return the calls of a row's `recorded_calls`. Raises WrongCalls, also where another tokenizer wrote the ids."""
     if not isinstance(value, list) or not value:
-        raise WrongCalls(f"{COLUMN}: found no list with a call, expected what `hone curate --rows` writes")
+        raise WrongCalls(f"{COLUMN}: found no list with a call, expected a list as `hone curate --rows` writes it")
     made, before = list[Call](), list[int]()
     for number, item in enumerate(value):
         call = _call(number, item, before, tokenizer)
@@ -74,7 +74,7 @@ def _call(number: int, item: Any, before: Sequence[int], tokenizer: ModelText) -
     if one.kept > len(before):
         raise WrongCalls(f"{at}.kept: found {one.kept}, expected at most the {len(before)} ids before")
     if one.trained is not None and len(one.trained) != len(one.completion_ids):
-        raise WrongCalls(f"{at}.trained: found {len(one.trained)}, expected one for each of the "
+        raise WrongCalls(f"{at}.trained: found {len(one.trained)}, expected a value for each of the "
                          f"{len(one.completion_ids)} ids of its completion")
     prompt_ids = [*before[:one.kept], *one.prompt_ids]
     _check_text(at, one, prompt_ids, tokenizer)
@@ -90,5 +90,5 @@ def _check_text(at: str, one: RecordedCall, prompt_ids: Sequence[int], tokenizer
             raise WrongCalls(f"{at}.{name}: found {unknown[0]}, expected ids of the model's tokenizer")
     text = tokenizer.decode(one.completion_ids, after=prompt_ids)
     if not text.startswith(one.text):
-        raise WrongCalls(f"{at}.completion_ids: found ids of the text {text[:40]!r}, expected those of "
+        raise WrongCalls(f"{at}.completion_ids: found ids of the text {text[:40]!r}, expected the ids of "
                          f"{one.text[:40]!r}: another tokenizer wrote them")

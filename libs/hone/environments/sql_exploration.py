@@ -53,7 +53,7 @@ class SqlExplorationParams(EnvironmentParams):
 
     databases: int = Field(20, ge=1, le=1_000_000, description="Number of different generated databases.")
     min_tables: int = Field(5, ge=2, le=500, description="Fewest tables of a generated database.")
-    max_tables: int = Field(15, ge=2, le=500, description="Most tables. Half of them are asked about, the others are "
+    max_tables: int = Field(15, ge=2, le=500, description="Most tables. Half of them are asked about, the rest are "
                             "stale copies.")
     min_columns: int = Field(3, ge=2, le=MOST_COLUMNS, description="Fewest columns of a table, besides id, name and a "
                              "foreign key.")
@@ -66,7 +66,7 @@ class SqlExplorationParams(EnvironmentParams):
     shown_rows: int = Field(100, ge=1, le=1000, description="Most rows of a result that the policy sees.")
     shown_characters: int = Field(4096, ge=16, le=100_000, description="Most characters of an answer that the policy "
                                   "sees: about 1024 tokens.")
-    metadata_only: bool = Field(False, description="Refuse what explore_schema reads beside sqlite_master and PRAGMA; "
+    metadata_only: bool = Field(False, description="Refuse to explore_schema more than sqlite_master and PRAGMA; "
                                 "false: it is told so, as in the paper.")
     comparison: Comparison = Field("multiset", description="How results are compared: multiset, in order where the "
                                    "gold SQL has an ORDER BY; or set30, the first 30 rows as a set (the paper's code).")

@@ -48,7 +48,7 @@ def made(given: str) -> bytes:
     try:
         file = bytearray(b64decode("".join(given.split()), validate=True))
     except NotBase64 as error:
-        raise StatementError(f"found a SQLite file that is no base64 ({error})") from error
+        raise StatementError(f"found a SQLite file that is not base64 ({error})") from error
     file[_JOURNALS] = _ROLLBACK
     try:
         read_tables(bytes(file), _MOST_ROWS)

@@ -32,7 +32,7 @@ def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
     """
     _check_range(first, count, distinct)
     if environment == "dataset":
-        raise WrongParams("environment", environment, "one that makes its own tasks")
+        raise WrongParams("environment", environment, "an environment that makes its own tasks")
     stream = Stream(environment, canonical(checked_params(environment, params).model_dump()), split, seed)
     tasks = (_placed(stream, place) for place in counted(first))
     return _distinct(tasks, count, str(stream), split) if distinct else list(islice(tasks, count))

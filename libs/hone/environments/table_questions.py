@@ -33,10 +33,11 @@ class TableQuestionsParams(EnvironmentParams):
     """Sizes of the tables, and what is asked."""
 
     rows: int = Field(4, ge=2, le=len(CITIES), description="Rows below the names of the columns.")
-    columns: int = Field(3, ge=1, le=len(GOODS), description="Columns beside the names of the rows.")
+    columns: int = Field(3, ge=1, le=len(GOODS), description="Columns in addition to the names of the rows.")
     largest: int = Field(99, ge=len(CITIES), le=10**6, description="Largest number; a column has each number once.")
     questions: list[Ask] = Field(["lookup", "sum", "diff", "compare", "argmax", "argmin"], min_length=1,
-                                 description="What is asked, each as often as it stands here.")
+                                 description="Kinds of questions; a kind that stands here twice is asked twice as "
+                                 "often.")
     syntax: Literal["json", "line"] = Field("json", description="How steps are written, as in the grader table_steps.")
     describe: bool = Field(True, description="Say before the table how steps and answers are written.")
 

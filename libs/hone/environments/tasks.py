@@ -135,7 +135,7 @@ def from_proto(message: trajectory_pb2.Task) -> Task:
     """
     task = _maker(message.environment, message.params_json).task(message.seed, _row(message.item_json))
     if message.content_hash not in ("", task.content_hash):
-        raise WrongParams("content_hash", message.content_hash, f"{task.content_hash}, the hash of what the task asks")
+        raise WrongParams("content_hash", message.content_hash, f"{task.content_hash}, the hash of the task's content")
     return replace(task, noise=_noise(message.noise_json)) if message.noise_json else task
 
 

@@ -44,7 +44,7 @@ _WIDEST = 3
 class TextCraftParams(EnvironmentParams):
     """How deep the goal's recipe is, what distracts from it, and how long an episode is."""
 
-    depth: int = Field(2, ge=1, le=4, description="Depth of the goal's recipe: 1 needs only what can be got.")
+    depth: int = Field(2, ge=1, le=4, description="Depth of the goal's recipe: 1 needs only things that can be got.")
     distractors: int = Field(10, ge=0, le=20, description="Recipes that the goal does not need.")
     tags: float = Field(0.0, ge=0, le=1, description="Share of the ingredients that recipes write as a kind, such as "
                         "planks: any thing of the kind is accepted.")

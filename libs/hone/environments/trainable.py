@@ -44,7 +44,7 @@ class TrainableRows:
     def messages(self, dataset: str) -> Iterator[tuple[str, str]]:
         """Yield kind and text of an event for each cause. Every process writes the same text."""
         causes = {LONG: f"longer than the {self._positions} positions of the model; nothing is cut off",
-                  EQUAL: "pairs whose two answers have the same token ids, so that neither is preferred",
+                  EQUAL: "pairs with two answers of the same token ids, so that neither is preferred",
                   UNUSABLE: "rows that the model cannot be trained on"}
         for kind, cause in causes.items():
             if count := self.left_out[kind]:

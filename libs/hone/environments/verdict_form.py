@@ -62,8 +62,8 @@ class VerdictForm(Strict):
             raise ValueError("expected yes_text and no_text to differ by more than case")
         for text in (self.yes_text, self.no_text):
             if self._said(rf"\boxed{{{text}}}" if self.verdict == "boxed" else text) != text:
-                raise ValueError("expected yes_text and no_text as they are read: no blanks around them, no final "
-                                 f"period{', one word each' if self.verdict == 'word' else ''}")
+                raise ValueError("expected yes_text and no_text without blanks around them and without a final "
+                                 f"period{', a word each' if self.verdict == 'word' else ''}")
         return self
 
     def read(self, text: str) -> Label | None:

@@ -15,7 +15,7 @@ class ChatParams(HarnessParams):
 class Chat:
     """Shows the conversation unchanged. Each answer, without its reasoning, is one action."""
 
-    summary = "Plain chat: each answer of the policy is one action."
+    summary = "Plain chat: each answer of the policy is an action."
     params = ChatParams
     kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 

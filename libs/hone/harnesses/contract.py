@@ -19,8 +19,8 @@ class HarnessParams(Strict):
     """Names of spans that the harness marks itself, beside `spans`."""
 
     max_turns: int | None = Field(
-        None, ge=1, description="Most model calls after each other, from the first to the last; calls of forks beside "
-        "each other are counted each with those before its own fork; null: no limit.")
+        None, ge=1, description="Most model calls after each other, from the first to the last; the calls of each "
+        "fork are counted together with the calls before the fork; null: no limit.")
     max_context: int | None = Field(
         None, ge=2, description="Most tokens of a prompt and its completion together; null: the engine's or the "
         "model's limit, whichever is smaller. "

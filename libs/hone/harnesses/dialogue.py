@@ -18,7 +18,7 @@ class DialogueParams(ToolLoopParams):
 class Dialogue:
     """Each call is one action, and so is an answer without a call: what is said to the user."""
 
-    summary = "Tool calls in the policy's answers are carried out; an answer without one is said to the user."
+    summary = "Tool calls in the policy's answers are carried out; an answer without a call is said to the user."
     params: ClassVar[type[HarnessParams]] = DialogueParams
     kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 

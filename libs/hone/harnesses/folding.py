@@ -43,19 +43,19 @@ Pairs = Sequence[tuple[str, str]]
 class FoldingParams(HarnessParams):
     """What is shown of finished subgoals, and what steps lose by rules."""
 
-    fold: bool = Field(True, description="Show one record of a finished subgoal; false: all of its steps.")
+    fold: bool = Field(True, description="Show a single record of a finished subgoal; false: all of its steps.")
     describe: bool = Field(True, description="Describe the four fields in a system message.")
     two_calls: bool = Field(False, description="Reflect in a call of its own, before subgoal and action.")
     success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
-    penalties: Sizes = Field(Sizes(), validate_default=True, description="What each rule takes from a step. The sum "
-                             "is less than `success`: no step of a failure is worth more than one of a success.")
+    penalties: Sizes = Field(Sizes(), validate_default=True, description="Loss of score by rule. The sum "
+                             "is less than `success`: no step of a failure is worth more than a step of a success.")
 
     @field_validator("penalties")
     @classmethod
     def _less_than_success(cls, sizes: Sizes, given: ValidationInfo) -> Sizes:
         success = given.data.get("success", 1.0)
         if sizes.most >= success:
-            raise ValueError(f"sizes whose sum is less than success, {success:g}")
+            raise ValueError(f"penalties with a sum below success, {success:g}")
         return sizes
 
 
@@ -94,7 +94,7 @@ class Story:
 class Folding:
     """Each output is one action. Rules take something from outputs; one rule waits for the end of the episode."""
 
-    summary = "Work subgoal by subgoal: of a finished one only its name and last observation are kept."
+    summary = "Work subgoal by subgoal: of a finished subgoal only its name and last observation are kept."
     params = FoldingParams
     kinds: ClassVar[frozenset[str]] = frozenset({"step", "reflect", "act"})
 

@@ -33,16 +33,17 @@ class HeavyParams(HarnessParams):
 
     attempts: int = Field(8, ge=1, le=64, description="K, attempts that a deliberation reads.")
     pool: int | None = Field(None, ge=1, le=256, description="Attempts to choose from; null: as many as are read.")
-    deliberations: int = Field(4, ge=1, le=64, description="K', deliberations beside each other.")
+    deliberations: int = Field(4, ge=1, le=64, description="K', parallel deliberations.")
     temperature: float | None = Field(
         None, ge=1e-3, description="Of deliberations, 0.7 in the paper; null: the run's, as training needs it.")
-    rounds: int = Field(1, ge=1, le=8, description="Rounds of deliberation; each reads the answers of the one before.")
+    rounds: int = Field(1, ge=1, le=8, description="Rounds of deliberation; each reads the answers of the round "
+                        "before.")
     select: Strategy = Field("max_answer_num", description="Which attempts are read.")
-    answer_after: str = Field("", max_length=200, description="An attempt's answer is what follows the last such text; "
-                              "empty: all that it said.")
-    characters: int = Field(200_000, ge=1, description="Most characters of all attempts together. Of longer ones the "
-                            "end is kept.")
-    prompt: str = Field(INSTRUCTIONS, max_length=20_000, description="What a deliberation is asked. {question}, "
+    answer_after: str = Field("", max_length=200, description="An attempt's answer is the text after the last such "
+                              "text; empty: its whole output.")
+    characters: int = Field(200_000, ge=1, description="Most characters of all attempts together. Of longer attempts "
+                            "the end is kept.")
+    prompt: str = Field(INSTRUCTIONS, max_length=20_000, description="Prompt of a deliberation. {question}, "
                         "{attempts} and {count} are filled in.")
     merge: bool = Field(True, description="Show equal attempts once, with their number.")
     block: str = Field("Attempt {place}{times}:\n{text}\n", max_length=2000, description="How an attempt is written. "
@@ -64,7 +65,7 @@ class HeavyParams(HarnessParams):
 class Heavy:
     """Attempts, then deliberations over them. The last answer of the last round is the action."""
 
-    summary = "Several attempts beside each other, then deliberations that read them all."
+    summary = "Several parallel attempts, then deliberations that read all of them."
     params = HeavyParams
     kinds: ClassVar[frozenset[str]] = frozenset({ATTEMPT, DELIBERATE})
 

@@ -48,27 +48,28 @@ class LibraryParams(HarnessParams):
     """How skills are found, and what the policy is asked in each phase. {names} in texts are filled in."""
 
     candidates: int = Field(3, ge=1, le=16, description="K, most skills that are retrieved.")
-    least: float = Field(0.4, ge=0, le=1, description="Smallest share of common words for which one is retrieved.")
+    least: float = Field(0.4, ge=0, le=1, description="Smallest share of common words for which a skill is retrieved.")
     similarity_weight: float = Field(1.0, ge=0, le=1, description="w, weight of the similarity against the utility in "
                                      "the order of retrieval.")
     explore: float = Field(0.0, ge=0, le=10, description="c, bonus of skills that were seldom used: 1 in the paper's "
                            "training, 0 in its evaluation.")
-    capacity: int = Field(5000, ge=1, description="Most skills; of more the best ones by utility and uses.")
+    capacity: int = Field(5000, ge=1, description="Most skills; of more the best by utility and uses stay.")
     success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
-    syntax: Syntax = Field("json", description="What is distilled: an object of JSON, or one lesson as plain text.")
+    syntax: Syntax = Field("json", description="Form of the distilled text: an object of JSON, or a single lesson as "
+                           "plain text.")
     shortest: int = Field(6, ge=1, description="Fewest characters of a lesson.")
     characters: int = Field(8000, ge=1, description="Most characters of the episode that is distilled; its end.")
-    query: str = Field(QUERY, max_length=20_000, description="What a query is asked for: {task}.")
-    rerank: str = Field(RERANK, max_length=20_000, description="What an order is asked for: {task}, {skills}.")
+    query: str = Field(QUERY, max_length=20_000, description="Prompt for a query: {task}.")
+    rerank: str = Field(RERANK, max_length=20_000, description="Prompt for an order: {task}, {skills}.")
     use: str = Field(USE, max_length=20_000, description="The task with a skill: {task}, {skill}.")
-    distill: str = Field(DISTILL, max_length=20_000, description="What a lesson is asked for: {task}, {episode}, "
+    distill: str = Field(DISTILL, max_length=20_000, description="Prompt for a lesson: {task}, {episode}, "
                          "{outcome}.")
 
 
 class Library:
     """Only the first skill of the order is used. An episode that the environment does not score is not distilled."""
 
-    summary = "The policy searches a library of its own skills, orders them, plays with one, and distils a new one."
+    summary = "The policy searches its own skills, orders them, plays with a skill, and distils a new skill."
     params = LibraryParams
     kinds: ClassVar[frozenset[str]] = frozenset({"query", "rerank", "play", "distill"})
     collections: ClassVar[frozenset[str]] = frozenset({NAME})

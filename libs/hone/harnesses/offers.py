@@ -28,7 +28,7 @@ def note(collection: str, item: Any, before: int) -> dict[str, Any]:
     try:
         text = json.dumps(_storable(item), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise OfferRefused(f"it offered to {collection!r} what is no JSON: {error}") from error
+        raise OfferRefused(f"it offered to {collection!r} a value that is not JSON: {error}") from error
     if (size := len(text.encode())) > MOST_BYTES:
         raise OfferRefused(f"it offered an item of {size} bytes to {collection!r}, expected at most {MOST_BYTES}")
     return {"collection": collection, "item": json.loads(text)}

@@ -39,28 +39,29 @@ class RememberingParams(HarnessParams):
     keep: int = Field(4, ge=0, le=1000, description="ns, messages that stay: at f + ns it is written or stored.")
     most: int | None = Field(None, ge=1, description="Messages of a window or found by rag, facts found by awe (null: "
                              "30), or entries of awi, of which the ones written last stay (null: all).")
-    beside: int = Field(8, ge=1, le=64, description="Probes asked beside each other.")
-    written: float = Field(0.0, ge=0, le=10, description="What a write is paid for each variable exposed in its "
+    beside: int = Field(8, ge=1, le=64, description="Probes asked in parallel.")
+    written: float = Field(0.0, ge=0, le=10, description="Reward of a write for each variable exposed in its "
                            "session that is known after the period. The paper trains nothing; 1 is this platform's.")
-    lost: float = Field(0.0, ge=0, le=10, description="What a period's last write loses for each variable that was "
+    lost: float = Field(0.0, ge=0, le=10, description="Loss of a period's last write for each variable that was "
                         "known before, did not change, and is known no more.")
-    answered: float = Field(0.0, ge=0, le=10, description="What a right answer to a question is paid.")
-    known_text: str = Field(KNOWN, max_length=20_000, description="How what is known is shown: {known}.")
+    answered: float = Field(0.0, ge=0, le=10, description="Reward of a right answer to a question.")
+    known_text: str = Field(KNOWN, max_length=20_000, description="Text by which the memory is shown: {known}.")
     write_text: str | None = Field(
-        None, max_length=20_000, description="What a write is asked: {known}, {messages}, and with awi-evolve "
+        None, max_length=20_000, description="Prompt of a write: {known}, {messages}, and with awi-evolve "
         "{remember}. null: the text of the kind.")
-    remember: str = Field(REMEMBER, max_length=4000, description="What to remember, at first (awi-evolve).")
-    evolve_text: str = Field(EVOLVE, max_length=20_000, description="What is asked after a period, before the next "
-                             "one: {remember}, {feedback} (awi-evolve).")
-    feedback: FeedbackKind = Field("complete", description="What is heard of a period (awi-evolve). questions: what "
-                                   "was asked. complete: also the options, the own answer, and the memories shown.")
-    further: list[Further] = Field([], description="What is heard beside it (awi-evolve). answers: the right options. "
+    remember: str = Field(REMEMBER, max_length=4000, description="First instruction about the memory (awi-evolve).")
+    evolve_text: str = Field(EVOLVE, max_length=20_000, description="Prompt after a period, before the next period: "
+                             "{remember}, {feedback} (awi-evolve).")
+    feedback: FeedbackKind = Field("complete", description="Feedback about a period (awi-evolve). questions: the "
+                                   "questions. complete: also the options, the own answer, and the memories shown.")
+    further: list[Further] = Field([], description="Further feedback (awi-evolve). answers: the right options. "
                                    "states: the values that the period's sessions exposed.")
 
     @model_validator(mode="after")
     def _writable(self) -> "RememberingParams":
         if self.memory == "awe" and not self.flush:
-            raise ValueError("flush: found 0, expected 1 or more with awe, which writes down what leaves the buffer")
+            raise ValueError("flush: found 0, expected 1 or more with awe, which writes down the messages that leave "
+                             "the buffer")
         if self.memory == "awi-evolve" and "{remember}" not in (self.write_text or "{remember}"):
             raise ValueError("write_text: found no {remember}, expected it with awi-evolve, which rewrites it")
         return self
@@ -69,7 +70,7 @@ class RememberingParams(HarnessParams):
 class Remembering:
     """Its environment says by the names of messages what is a session's opener, a probe and a result."""
 
-    summary = "Talk over many sessions with a memory of one of six kinds; probes are answered, and never remembered."
+    summary = "Talk over many sessions with a memory of six possible kinds; probes are answered, and never remembered."
     params = RememberingParams
     kinds: ClassVar[frozenset[str]] = frozenset({REPLY, WRITES, EVOLVES, *KINDS.values()})
 

@@ -292,7 +292,7 @@ class Seat:
 
     def _named(self, collection: str) -> str:
         if collection not in self.collections:
-            raise HarnessFailed(f"found collection {collection!r}, expected one that the harness names: "
+            raise HarnessFailed(f"found collection {collection!r}, expected a collection that the harness names: "
                                 f"{', '.join(self.collections) or 'none'}")
         return collection
 

@@ -32,17 +32,17 @@ Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^\S(.*\S)?$", max_l
 class SkillsParams(HarnessParams):
     """The library, how skills are called, and how many turns are branched."""
 
-    library: dict[Name, str] = Field({}, description="Text of each skill by its name. One with an empty text is "
+    library: dict[Name, str] = Field({}, description="Text of each skill by its name. A skill with an empty text is "
                                      "executed by the environment, which gets the name as an action.")
     call: str = Field("skill:", min_length=1, max_length=100, description="Text with which a line begins that calls a "
                       "skill; the name follows.")
     describe: bool = Field(True, description="Name the skills in a system message.")
     branches: int = Field(0, ge=0, le=64, description="Most turns of an episode from which both ways are played.")
     repeats: int = Field(1, ge=1, le=16, description="Times that each way is played from a turn.")
-    tries: int = Field(8, ge=1, le=64, description="Most answers that are sampled for one without the skill.")
+    tries: int = Field(8, ge=1, le=64, description="Most answers that are sampled to get an answer without the skill.")
     success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
     retrieve: float = Field(0.3, ge=0, le=1, description="Smallest share of common words for which a skill is tried "
-                            "where the policy called none; 0: the best one always.")
+                            "where the policy called none; 0: always the best skill.")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Branch:
 class Skills:
     """A turn without a call is one action. With `branches` the ended episode's turns are played again in both ways."""
 
-    summary = "At each turn the policy acts, or calls a skill of a library, whose text comes back."
+    summary = "At each turn the policy acts, or calls a skill of a library, and reads the skill's text."
     params = SkillsParams
     kinds: ClassVar[frozenset[str]] = frozenset({"answer", "invoke", "skip"})
 

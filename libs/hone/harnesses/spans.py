@@ -22,7 +22,7 @@ class Marks(Strict):
     end: str = Field(min_length=1, description="Text that closes the span, literally; both texts belong to the span. "
                      "Where it is missing the span ends with the completion.")
     parses: Literal["any", "json"] = Field(
-        "any", description="Which spans count: any, or those with a closing text and JSON between both texts.")
+        "any", description="Spans that count: any, or only spans with a closing text and JSON between both texts.")
     weight: float = Field(1.0, ge=0, description="Factor of the loss of the span's tokens.")
 
 

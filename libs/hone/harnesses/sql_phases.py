@@ -63,7 +63,7 @@ class SqlPhasesParams(HarnessParams):
     marked: ClassVar[frozenset[str]] = frozenset({"schema", "explore"})
 
     max_turns: int | None = Field(
-        10, ge=1, description="Most model calls of an episode, those that cannot be read included; null: no limit.")
+        10, ge=1, description="Most model calls of an episode, unreadable calls included; null: no limit.")
     syntax: Literal["tagged", "line"] = Field(
         "tagged", description="Format of a turn: tags with JSON, or a line `action: payload`.")
     describe: bool = Field(True, description="Describe the actions to the policy in a system message.")
@@ -91,7 +91,7 @@ class SqlPhases:
     A turn that proposed a schema is a span `schema`, one that explored a span `explore`.
     """
 
-    summary = "Four actions, one a turn: explore a database's schema, propose one, try SQL, confirm the answer."
+    summary = "Four actions, one each turn: explore a database's schema, propose a schema, try SQL, confirm the answer."
     params = SqlPhasesParams
     kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 

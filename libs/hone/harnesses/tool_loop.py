@@ -45,7 +45,7 @@ class ToolLoopParams(HarnessParams):
 class ToolLoop:
     """Each call is one action. An answer without a call is one action, too."""
 
-    summary = "Tool calls in the policy's answers are carried out; an answer without one is final."
+    summary = "Tool calls in the policy's answers are carried out; an answer without a call is final."
     params = ToolLoopParams
     kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 

@@ -25,15 +25,16 @@ class VerifiedVoteParams(HarnessParams, JudgePrompt, VerdictForm):
 
     n: int = Field(8, ge=1, le=64, description="Answers to each task.")
     m: int = Field(8, ge=1, le=64, description="Verdicts on each different answer.")
-    answer_after: str = Field("", max_length=200, description="An answer is what follows the last such text; empty: "
-                              r"what is in the last \boxed{} of the last 300 characters, or else all that was said.")
+    answer_after: str = Field("", max_length=200, description="The answer is the text after the last such text; "
+                              "empty: the content of the last \boxed{} of the last 300 characters, or else all that "
+                              "was said.")
     verdict_tokens: int | None = Field(None, ge=1, description="Most tokens of a verdict; null: the sampling's.")
 
 
 class VerifiedVote:
     """The answer with the largest count times share of verdicts Yes is the action."""
 
-    summary = "Several answers, the policy's own verdicts on each different one, and a vote weighted by them."
+    summary = "Several answers, the policy's own verdicts on each different answer, and a vote weighted by them."
     params = VerifiedVoteParams
     kinds: ClassVar[frozenset[str]] = frozenset({ANSWER, VERDICT, CHOSEN})
     evaluates: ClassVar[bool] = True  # alone: no step may train on it

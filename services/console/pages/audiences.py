@@ -20,8 +20,8 @@ _MOST, _DATASETS, _RULES, _PAIRS = 100, 200, 12, 10
 _TONES = {"waiting": "off", "taken": "busy", "done": "good", "failed": "bad"}
 _SHOWN = ("base_rate", "raw_reasoner", "raw_model", "reasoned", "fitted", "left_out")
 """Errors of the list, the plainer predictions first."""
-_NOTE = ("Mean absolute error on merchants that were left out of the fit, in points of a hundred. The first three are "
-         "what the others are compared with. The fusion's weights are of the other merchants.")
+_NOTE = ("Mean absolute error on merchants that were left out of the fit, in percentage points. The first three rows "
+         "are baselines. The fusion's weights come from the other merchants.")
 
 
 async def show(view: PageView, request: Request) -> None:
@@ -55,8 +55,8 @@ async def _form(view: PageView) -> None:
 
     with ui.element("section").classes("panel"):
         html(tag("h2", "Make a simulator"))
-        html(tag("p", "Of rows of behaviour. Drivers are numbers whose logistic model goes on beyond the strategies of "
-                      "the logs, where rules stay at the rate of their last leaf.", class_="note"))
+        html(tag("p", "From rows of behaviour. Drivers are numbers with a logistic model, which extrapolates beyond "
+                 "the strategies of the logs; rules stay at the rate of their last leaf.", class_="note"))
         with ui.element("div").classes("filters"):
             dataset = ui.select(datasets, label="Dataset").props("outlined dense").classes("search")
             asked = ui.select({"": "Nobody", **judges, **models}, value="", label="Who reasons").props(
@@ -169,8 +169,9 @@ def rules(found: MinedPolicies) -> Markup:
         return parts.section("Rules", parts.empty("No rules", "None had enough support and carried over."))
     columns = [Column("Rule", "wide"), Column("Step"), Column("Others → rate"), Column("", RIGHT),
                Column("Exposures", RIGHT), Column("Merchants", RIGHT)]
-    note = ("Mined of the logs: users for whom the condition holds, against the others. The reasoner reads those that "
-            "hold for a user, and the fitted model sees which do. A rule says nothing of strategies that nobody tried.")
+    note = ("Mined of the logs: users for whom the condition holds, against all other users. The reasoner reads the "
+            "rules that hold for a user, and so does the fitted model. A rule says nothing about strategies that "
+            "nobody tried.")
     rows = [_rule(one.text, one.record) for one in found.data]
     more = details(f"{len(rows) - _RULES} weaker rules", tables.table(columns, rows[_RULES:]))
     return parts.section("Rules", tables.table(columns, rows[:_RULES]), more if len(rows) > _RULES else "", note=note)

@@ -74,7 +74,7 @@ class _AuditPage:
 def _table(entries: Sequence[AuditEntry], filtered: bool) -> Markup:
     if not entries:
         return parts.empty("No entry fits", "Try other filters.") if filtered else parts.empty(
-            "No entries yet", "Each request that changes something leaves one.")
+            "No entries yet", "Each request that changes something leaves an entry.")
     return tables.table(_COLUMNS, [cells(one) for one in entries])
 
 

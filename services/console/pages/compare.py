@@ -90,7 +90,7 @@ def _differences(runs: Sequence[Run]) -> Markup:
     if not rows:
         return parts.section("Specs", parts.empty("The specs are equal", "But for their names."))
     return parts.section("Specs", tables.table(_columns(runs, "Field"), rows),
-                         note="The fields that differ; the others are equal.")
+                         note="The fields that differ; all other fields are equal.")
 
 
 def differences(specs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:

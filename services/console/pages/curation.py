@@ -54,8 +54,8 @@ def _tasks(run_id: str, found: Curation, shown: CuratedTask) -> Markup:
 def _of_task(run_id: str, task: CuratedTask) -> Markup:
     few = " It has too few rollouts for its graph to say much." if task.few else ""
     note = (f"Equal and similar turns of the {task.rollouts} rollouts are one box; its fill is the share of rollouts "
-            f"through it that succeeded, and the more rollouts took a way, the thicker it is. Only failures took a red "
-            f"one.{few}")
+            "through it that succeeded, and the more rollouts took a way, the thicker it is. Only failures took a "
+            f"red way.{few}")
     asked = tag("p", task.prompt[-400:], class_="note") if task.prompt else ""
     columns = [Column("Sample"), Column("Score", RIGHT), Column("Recovery", RIGHT), Column("Efficiency", RIGHT),
                Column("Diversity", RIGHT), Column("Weight", RIGHT), Column("Selected")]

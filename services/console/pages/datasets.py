@@ -35,7 +35,7 @@ def _add_form(view: PageView) -> None:
         made = await view.ask(view.hone.upload_dataset, name, file, allowed.value)
         ui.navigate.to(f"/datasets/{made.name}")
 
-    form = FileForm(view, "New dataset", "A file with one JSON object per line: prompt or messages, answer or "
+    form = FileForm(view, "New dataset", "A file with a JSON object per line: prompt or messages, answer or "
                     "completion.", send)
     with form.options:
         allowed = ui.checkbox("Store the good rows if some are bad")
@@ -43,7 +43,7 @@ def _add_form(view: PageView) -> None:
 
 def _datasets(found: Sequence[Dataset]) -> Markup:
     if not found:
-        return parts.empty("No datasets yet", "A dataset is a file with one JSON object per line.",
+        return parts.empty("No datasets yet", "A dataset is a file with a JSON object per line.",
                            "hone data add my-rows rows.jsonl")
     columns = [Column("Dataset"), Column("Rows", RIGHT), Column("Bad rows", RIGHT), Column("Columns", "wide"),
                Column("Size", RIGHT), Column("Uploaded")]

@@ -32,7 +32,7 @@ def page(name: str, found: Examination) -> Markup:
                                           link(one.run_name, f"/runs/{one.run_id}"), f", step {one.step}"]),
                          [("Leaderboard", f"/benchmarks/{name}")])
     return tag("div", head, _figures(found), parts.section("Answers", _answers(found), note=(
-        "A sample shows what was said and called, and the checks that its last state passed.")), class_="stacked")
+        "A sample shows the conversation, the calls, and the checks that its last state passed.")), class_="stacked")
 
 
 def _figures(found: Examination) -> Markup:
@@ -42,7 +42,7 @@ def _figures(found: Examination) -> Markup:
         parts.figure("Score", formats.number(one.score.value), band(one.score)),
         parts.figure("Passed", share, f"{sum(each.passed for each in found.answers)} of {one.answers} answers"),
         parts.figure("Tool calls", f"{one.reliability.calls:.1f}", f"{100 * one.reliability.failed:.1f} % failed"),
-        parts.figure("False claims", f"{100 * one.false_claims:.0f} %", "answers that report what was not done",
+        parts.figure("False claims", f"{100 * one.false_claims:.0f} %", "answers that report work that was not done",
                      "warn" if one.false_claims else ""),
         parts.figure("Collateral", f"{one.collateral:.2f}", "changes of an answer that no task allows",
                      "warn" if one.collateral else ""))

@@ -53,7 +53,7 @@ class FileForm:
 
     def _refuse(self) -> None:
         self._said.set_content(tag("p", f"At most {formats.size(MOST)} from a browser: the command line sends larger "
-                                   "ones in parts.", class_="banner warning"))
+                                   "files in parts.", class_="banner warning"))
 
     async def _begin(self) -> None:
         name = str(self._name.value or "").strip()

@@ -15,7 +15,8 @@ _PATH = "/graders/checks"
 _ON_PAGE = 25
 _COLUMNS = (Column("Check", "name"), Column("Grader", "name"), Column("Asked by", "name"), Column("1 − fp − fn", RIGHT),
             Column("fp", RIGHT), Column("fn", RIGHT), Column("Keys", RIGHT), Column("None", RIGHT), Column("When"))
-_NOTE = ("fp: wrong outputs that are accepted; fn: right ones that are refused; Keys: texts such as “Solution:” that "
+_NOTE = ("fp: wrong outputs that are accepted; fn: right outputs that are refused; Keys: texts such as “Solution:” "
+         "that "
          "are accepted; None: without a verdict.")
 _KINDS = (Column("Kind"), Column("Pairs", RIGHT), Column("Right, accepted", RIGHT), Column("Wrong, accepted", RIGHT),
           Column("Right, refused", RIGHT), Column("Wrong, refused", RIGHT), Column("No verdict", RIGHT))
@@ -25,7 +26,7 @@ async def show(view: PageView, request: Request) -> None:
     """Show a page of checks, with the counts by kind of each below."""
     after = request.query_params.get("after")
     found = await view.ask(view.hone.grader_checks, _ON_PAGE, after)
-    graders.head("Checks", "Graders measured on outputs with labels. A judge that accepts what is wrong teaches it.")
+    graders.head("Checks", "Graders measured on outputs with labels. A judge that accepts wrong outputs teaches them.")
     if not found.data:
         html(parts.section("Checks", parts.empty(
             "No checks yet", "A run with judge_check makes some, or the command.",

@@ -31,7 +31,7 @@ async def show(view: PageView, request: Request) -> None:
     """Show the form. The query parameters `run`, `group` and `index` choose a stored sample."""
     run, group, index = (request.query_params.get(name, "") for name in ("run", "group", "index"))
     runs = (await view.ask(view.hone.runs, _OFFERED)).data
-    graders.head("Try graders", "One answer, graded by one or two graders. Nothing is stored.")
+    graders.head("Try graders", "An answer, graded by one or two graders. Nothing is stored.")
     page = _TrialPage(view, {one.id: f"{one.name} ({one.id})" for one in runs})
     if run:
         await page.choose(run, f"{group}/{index}")

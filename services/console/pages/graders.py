@@ -25,7 +25,7 @@ async def show(view: PageView, request: Request) -> None:
     """Show sums over the newest grades, and every kind of grader with its parameters."""
     activity = await view.ask(view.hone.grader_activity)
     kinds = await view.ask(view.hone.graders)
-    head("Graders", "Graders tell good answers from bad ones: their newest grades, and their kinds.")
+    head("Graders", "Graders tell good answers from bad answers: their newest grades, and their kinds.")
     html(parts.section("Newest grades", _activity(activity),
                        note="The newest 10 000 grades, by grader, component and status. A status other than ok, "
                             "no_answer or timeout_candidate is a fault of the service and masks the sample."))

@@ -25,8 +25,8 @@ _COLUMNS = (Column("Judge"), Column("Address", "name"), Column("Model", "name"),
 
 async def show(view: PageView, request: Request) -> None:
     """Show judges, and for an admin key the secrets, with forms that set both."""
-    graders.head("Judges", "Endpoints that graders ask by name: with OpenAI's chat completions, or verify servers. A "
-                 "name that none of them has is a model of yours.")
+    graders.head("Judges", "Endpoints that graders ask by name: with OpenAI's chat completions, or verify servers. "
+                 "Any other name is a model of yours.")
     await _JudgesPage(view).load()
 
 

@@ -91,8 +91,8 @@ def page(found: Leaderboard) -> Markup:
                            f"hone benchmark examine {found.benchmark.name} MODEL")
     return tag("div", parts.section("Checkpoints", _table(found), note=_note(found)),
                parts.section("Failures and calls", _legend(), _failures(found.standings), note=(
-                   "Failed checks of an answer by class, and how its tool calls went. A claim is false where an answer "
-                   "reports what was not done.")),
+                   "Failed checks of an answer by class, and how its tool calls went. A claim is false where an "
+                   "answer reports work that was not done.")),
                _heat("By family", found, found.benchmark.families, lambda one: one.families),
                _heat("By difficulty", found, found.benchmark.difficulties, lambda one: one.difficulties),
                class_="stacked")

@@ -44,7 +44,7 @@ def page(run: Run, found: Matrix) -> Markup:
     answers = f"{found.samples} {found.series} answer{'s' * (found.samples != 1)} to each task"
     note = (f"Mean score of the held-out tasks of each source, {answers}, with its 95 % interval over tasks. More "
             "colour is higher. Sources that the stage trained are marked. The base is the model before the first step.")
-    unsure = "Compared task by task. A gain whose interval has 0 in it may be none, and is faint."
+    unsure = "Compared task by task. A gain is faint where its interval includes 0."
     return tag("div", choice, parts.section("Scores", scores(found), note=note), _figures(found),
                parts.section("Gains since the base", gains(found), note=unsure), class_="stacked")
 

@@ -41,7 +41,7 @@ def page(run_id: str, found: MemoryReport) -> Markup:
                                aria_current="page" if name == found.series else None)
                           for name, title in _SERIES.items()), class_="jumps", aria_label="Answers")
     if not found.sources:
-        advice = "No evaluation of this run has asked yet what is remembered. The environment changing_user does."
+        advice = "No evaluation of this run has measured its memory. The environment changing_user does."
         return join([choice, parts.empty("No memory asked", advice)])
     incomplete = [parts.figures(parts.figure("Incomplete", "Yes", "there are more samples than are read, or some were "
                                              "deleted", "warn"))] if found.truncated else []

@@ -27,7 +27,7 @@ async def show(view: PageView, request: Request) -> None:
     html(parts.heading("Models", "The base models of runs, and the policies that runs trained from them."))
     html(parts.section("Base models", _models(found.data), parts.pager("/models", "after", after, found.next)))
     FileForm(view, "New model", "The files of a directory as transformers writes it: config.json, model.safetensors, "
-             "tokenizer.json and others.", partial(_send, view), many=True)
+             "tokenizer.json and so on.", partial(_send, view), many=True)
     html(uploads.section((await view.ask(view.hone.uploads)).data, "model"))
     html(parts.section("Policies", _policies(runs.data), parts.pager("/models", "after_run", after_run, runs.next),
                        note="The newest version of each run's policy."))
@@ -52,7 +52,7 @@ def _models(found: Sequence[Model]) -> Markup:
 
 def _policies(found: Sequence[RunSummary]) -> Markup:
     if not found:
-        return parts.empty("No policies yet", "Each run trains one policy. Its newest version appears here.")
+        return parts.empty("No policies yet", "Each run trains a policy. Its newest version appears here.")
     columns = [Column("Run"), Column("State"), Column("Base", "name"), Column("Version", RIGHT),
                Column("Newest version"), Column("Reward", RIGHT)]
     return tables.table(columns, [[
@@ -79,7 +79,7 @@ async def show_one(view: PageView, request: Request) -> None:
     html(parts.section("Runs from this model", _policies(runs.data), older))
     html(parts.section("Ends", _ends(model), note=_text_note(model)))
     if model.text.lacks:
-        html(parts.section("What it cannot be shown", _lacks(model),
+        html(parts.section("Messages that it cannot read", _lacks(model),
                            note="Rows that need any of these are left out, with this reason."))
     ignored = f"Not stored, because they are not part of a model: {', '.join(model.ignored)}." if model.ignored else ""
     html(parts.section("Files", tables.files(model.files), note=ignored))

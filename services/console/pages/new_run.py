@@ -28,8 +28,8 @@ async def show(view: PageView, request: Request) -> None:
     session = view.session
     if copied and session.draft in ("", session.begun):
         session.draft = session.begun = copied
-    html(parts.heading("New run", "Begin with a preset, a run, or a spec of your own. The gateway reads it while you "
-                       "write, and says what it would refuse.", [("Runs", "/runs")]))
+    html(parts.heading("New run", "Begin with a preset, a run, or a spec of your own. The gateway checks it while you "
+                       "write.", [("Runs", "/runs")]))
     page = _NewRunPage(view, await _choices(view))
     await page.open()
     if copied:
@@ -80,7 +80,7 @@ class _NewRunPage:
         with ui.element("div").classes("actions"):
             RunStart(view, self._editor)
             SpecLook(view, self._editor, self._show_report)
-        html(tag("p", "Look at it first: the base answers a few tasks, and a report says what to mend. In the editor, "
+        html(tag("p", "Look at it first: the base answers a few tasks, and a report lists problems. In the editor, "
                  "Escape and then Tab leaves it. The draft stays until you sign out.", class_="note"))
         self._resolved, self._report = html(Markup("")), html(Markup(""))
 
@@ -117,7 +117,7 @@ class _NewRunPage:
         if preset is None or preset == said["preset"]:
             return
         if not self._untouched():
-            words = "What you wrote goes; the editor's undo (Ctrl+Z) brings it back."
+            words = "Your text is replaced; the editor's undo (Ctrl+Z) brings it back."
             if not await questions.agreed(f"Begin again with {preset}?", words, act="Replace my text"):
                 self._follow_text()
                 return

@@ -12,8 +12,8 @@ from services.console.view import PageView
 from services.console.widgets import formats, parts
 from services.console.widgets.markup import Markup, html, join, tag
 
-_BEHAVIOUR = ("Means of an answer. Stable: share of answers whose tools follow each other much as without noise. "
-              "Misled: share of answers that say what only the noise had said. Deviated: by the judge of eval.noise.")
+_BEHAVIOUR = ("Means of an answer. Stable: share of answers with nearly the same order of tools as without noise. "
+              "Misled: share of answers that repeat content of the noise alone. Deviated: by the judge of eval.noise.")
 
 
 async def show(view: PageView, request: Request) -> None:

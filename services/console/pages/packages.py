@@ -49,12 +49,12 @@ def _make_form(view: PageView, changed: Callable[[], Awaitable[None]]) -> None:
 
     with ui.element("section").classes("panel"):
         html(tag("h2", "Make a package"))
-        html(tag("p", "From a hint, such as a public library: tools that passed their tests, tasks whose solutions "
-                      "were run. An author is a judge or a model of yours, which writes it; without one the seeded "
-                      "generator makes it.", class_="note"))
+        html(tag("p", "From a hint, such as a public library: tools that passed their tests, tasks with solutions "
+                 "that were run. The author is a judge or a model of yours; without an author the seeded generator "
+                 "makes the package.", class_="note"))
         with ui.element("div").classes("filters"):
             name = ui.input("Name").props("outlined dense")
-            hint = ui.input("What it is about").props("outlined dense").classes("search")
+            hint = ui.input("Subject").props("outlined dense").classes("search")
             seed, tasks = (ui.number(label, value=value, precision=0).props("outlined dense")
                            for label, value in (("Seed", 0), ("Tasks", 64)))
             author = ui.input("Author").props("outlined dense")

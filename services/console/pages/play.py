@@ -30,7 +30,8 @@ async def show(view: PageView, request: Request) -> None:
     """Show a form for a task, and below it the conversation; the query parameter `environment` chooses one."""
     environments = {one.name: one for one in await view.ask(view.hone.environments)}
     datasets = [one.name for one in (await view.ask(view.hone.datasets, _OFFERED)).data]
-    html(parts.heading("Play", "One task by hand, as a policy would see it. Nothing is stored; a session that is not "
+    html(parts.heading("Play", "Play a task by hand, as a policy would see it. Nothing is stored; a session that is "
+                       "not "
                        "used for ten minutes is forgotten."))
     playground.tabs("Play")
     page = _PlayPage(view, environments, datasets)
@@ -132,7 +133,7 @@ class _PlayPage:
                     html(tag("h2", "Tools"))
                     self._tools = ToolForms(view, self._use)
         self._board.set_visibility(False)
-        view.shortcuts.add("/", "Write what you say or do", self._box.focus)
+        view.shortcuts.add("/", "Write your text or action", self._box.focus)
 
     def choose(self, environment: str) -> None:
         """Choose an environment, if there is one of this name."""

@@ -21,7 +21,7 @@ class TextBox:
 
     def __init__(self, view: PageView, say: Say) -> None:
         self._view, self._say = view, say
-        self._text = ui.textarea("What you say or do").props("outlined autogrow dense spellcheck=false rows=1")
+        self._text = ui.textarea("Your text or action").props("outlined autogrow dense spellcheck=false rows=1")
         self._text.on("keydown.enter.exact.prevent", self._sent)
         with ui.element("div").classes("actions"):
             self._button = view.permit(ui.button("Send", on_click=self._sent, color=None).props(

@@ -20,8 +20,7 @@ _KINDS = {
 
 async def show(view: PageView, request: Request) -> None:
     """Show the price list, and the operator's button to change it."""
-    administration.head(view, "Prices", "What usage costs. A new price holds from its moment on; what was used before "
-                        "keeps its cost.")
+    administration.head(view, "Prices", "Prices of usage. A new price holds from now on; earlier usage keeps its cost.")
     listed = html(Markup(""))
 
     async def load() -> Prices:

@@ -13,7 +13,7 @@ _REFRESH_S = 5.0
 
 async def show(view: PageView, request: Request) -> None:
     """Show each quota with what is used of it, and keep it current."""
-    administration.head(view, "Quotas", f"What the tenant {view.session.account.tenant} may use, and what it uses now.")
+    administration.head(view, "Quotas", f"Limits and present usage of the tenant {view.session.account.tenant}.")
     with ui.element("section").classes("panel"):
         bars = html(Markup(""))
     operator = view.session.account.operator

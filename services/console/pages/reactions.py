@@ -107,14 +107,14 @@ def reaction(found: AudienceReaction) -> Markup:
 def _alarm(found: AudienceReaction) -> Markup:
     if not found.alarm:
         return Markup("")
-    return tag("div", f"Alarm: reasoner and model are {100 * found.mean_gap:.0f} points apart on average. One of "
-               "them is far off here; a policy that is rewarded by this simulator may be exploiting the reasoner.",
+    return tag("div", f"Alarm: reasoner and model are {100 * found.mean_gap:.0f} points apart on average. At least "
+               "one of the two is far off; a policy that is rewarded by this simulator may be exploiting the reasoner.",
                class_="banner failed", role="alert")
 
 
 def _flag(flag: str) -> Markup:
     column = flag.removeprefix("extrapolates: ")
-    beyond = f"{column} is outside of what the logs hold: nobody tried this."
+    beyond = f"{column} is outside the range of the logs: nobody tried this."
     words = beyond if column != flag else _FLAGS.get(flag, flag)
     return tag("div", words, class_="banner warning")
 

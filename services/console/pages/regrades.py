@@ -80,7 +80,8 @@ class _RegradePage:
         self._found, self._busy = list[Regrade](), ""
         with ui.element("section").classes("panel"):
             html(tag("h2", "Grade again"))
-            html(tag("p", "The new grades are stored beside the first ones and change nothing that the run learnt. A "
+            html(tag("p", "The new grades are stored in addition to the first grades, and the run's weights stay as "
+                     "they are. A "
                      "grader that reads worlds cannot grade again.", class_="note"))
             self._grader = JsonField("Grader, as JSON", grader)
             with ui.element("div").classes("filters"):
@@ -150,7 +151,7 @@ def _figures(found: Sequence[Regrade]) -> Markup:
 
 def _table(run_id: str, rows: Sequence[Regrade]) -> Markup:
     if not rows:
-        return parts.empty("No sample changed", "Every score is what it was.")
+        return parts.empty("No sample changed", "Every score is unchanged.")
     cut = tag("p", f"The first {_SHOWN} of {len(rows)}.", class_="note") if len(rows) > _SHOWN else ""
     return join([tables.table(_COLUMNS, [_cells(run_id, one) for one in rows[:_SHOWN]]), cut])
 

@@ -30,10 +30,10 @@ class RetentionSections:
 
     def __init__(self, view: PageView) -> None:
         self._view, self._due = view, dict[str, tuple[Retained, Due]]()
-        self._kinds = LiveSection("What is kept, and how long", _KINDS, Markup(""), note=(
+        self._kinds = LiveSection("Kinds of stored data, and how long each is kept", _KINDS, Markup(""), note=(
             "The operator of the stack sets how long; drivers look once a minute."))
         self._next = LiveSection("Goes next without a request", _NEXT, parts.empty(
-            "Nothing goes by itself soon", "No setting limits how long what is stored here is kept."), self._add_action)
+            "Nothing goes by itself soon", "No setting limits how long this data is kept."), self._add_action)
 
     async def load(self) -> None:
         """Read both tables again. Raises HoneError."""

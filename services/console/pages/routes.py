@@ -73,8 +73,8 @@ async def show_one(view: PageView, request: Request) -> None:
     note = f"Chosen by {chosen_by(route.objective)}; {route.exploration:.0%} of the answers are drawn at random."
     html(parts.heading(f"{PREFIX}{route.name}", note, trail=[("Routes", "/routes")]))
     if not route.default:
-        deletion.button(view, f"the route {route.name}", "Its decisions and what was said of the answers go with it. "
-                        "The models stay.", lambda: view.hone.delete_route(route.name), "/routes")
+        deletion.button(view, f"the route {route.name}", "Its decisions and the feedback about its answers are "
+                        "deleted as well. The models stay.", lambda: view.hone.delete_route(route.name), "/routes")
     try:
         found = await view.ask(view.hone.route_evaluation, route.name)
     except (Conflict, Away) as error:
@@ -100,7 +100,7 @@ def _worth(found: RouteEvaluation) -> Markup:
             for one in found.candidates]
     halves = parts.figures(*(parts.figure(_CHOOSERS[kind], formats.ABSENT if value is None else f"{value:.3f}")
                              for kind, value in found.half.items()))
-    note = (f"Over {found.prompts} prompts with an outcome of every candidate, each predicted from others. The most "
+    note = (f"Over {found.prompts} prompts with an outcome of every candidate, each predicted from the rest. The most "
             f"expensive candidate alone has {found.largest:.3f}; the figures are the success at half its cost.")
     return join([parts.section("Candidates", tables.table(columns, rows)),
                  parts.section("Cost and quality", halves, note=note)])

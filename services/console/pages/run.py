@@ -157,7 +157,7 @@ def _judges(run: Run, found: Sequence[JudgeSpending]) -> Markup:
     columns = [Column("Judge"), Column("Answers", RIGHT), Column("Tokens", RIGHT), Column("Cost", RIGHT)]
     return parts.section("Judges", tables.table(columns, [
         [tag("strong", one.judge), formats.count(one.answers), formats.count(one.tokens), money(one.cost, run.currency)]
-        for one in found]), note="What the judges of this run used. An answer that was known already costs nothing.")
+        for one in found]), note="Usage of the judges of this run. A cached answer costs nothing.")
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

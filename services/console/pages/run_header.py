@@ -71,8 +71,9 @@ class RunHeader:
         async def change() -> None:
             run = self.run
             given = await forms.changed(
-                f"Budget of the run {run.name}", "When the run has cost this much, it pauses until there is more. "
-                "An empty field is no bound.", {"budget": (f"Money, {run.currency}", run.budget)}, act="Set budget")
+                f"Budget of the run {run.name}", "When the run has cost this much, it pauses until the budget is "
+                "raised. An empty field means no budget.", {"budget": (f"Money, {run.currency}", run.budget)},
+                act="Set budget")
             if given:
                 budget = given["budget"]
                 self.show(await self._view.ask(self._view.hone.set_budget, run.id, budget if isinstance(

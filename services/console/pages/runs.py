@@ -33,7 +33,7 @@ class _RunsPage:
         self._view = view
         self._state, self._search, self._most = _ALL, "", _PAGE
         with ui.element("div").classes("run-head"):
-            html(parts.heading("Runs", "What is being trained, and the results."))
+            html(parts.heading("Runs", "Runs in training, and results."))
             html(tag("div", link("Compare", "/runs/compare", class_="button"),
                      link("New run", "/runs/new", class_="button primary"), class_="actions"))
         self._figures = html(Markup(""))

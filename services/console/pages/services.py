@@ -57,7 +57,7 @@ def _engine(one: Engine) -> Markup:
     facts = join([one.kind, _load(one), f"reported {formats.duration(one.age_s)} ago",
                  join(["started ", parts.moment(one.started_at)])], " · ")
     models = tables.table(_COLUMNS, [_cells(held) for held in one.models]) if one.models else parts.empty(
-        "Holds none of your models", "An engine loads a run's policy when the run requests its first samples.")
+        "No model of yours is loaded", "An engine loads a run's policy when the run requests its first samples.")
     return tag("div", tag("p", title), tag("p", facts, class_="note"), models, class_="engine")
 
 

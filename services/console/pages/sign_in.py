@@ -56,7 +56,7 @@ def show(request: Request, sessions: BrowserSessions) -> None:
         field.on("keydown.enter", enter)
         ui.button("Sign in", on_click=enter, color=None).props("unelevated no-caps").classes("wide primary")
         html(tag("p", tag("code", "hone keys create"), " makes a key; ", tag("code", "hone up"),
-                 " writes the first one to stack.json.", class_="note"))
+                 " writes the first key to stack.json.", class_="note"))
 
 
 async def _signed_in(sessions: BrowserSessions, browser: str, key: str) -> Markup:

@@ -23,7 +23,7 @@ _DELETIONS = (Column("Deleted"), Column("Kind"), Column("State"), Column("Waits 
 
 async def show(view: PageView, request: Request) -> None:
     """Show sums, the largest models and datasets, and, kept current, what is kept and what goes."""
-    administration.head(view, "Storage", "What the tenant keeps in the object store.")
+    administration.head(view, "Storage", "Objects of the tenant in the object store.")
     hone = view.hone
     models = await view.ask(lambda: list(islice(every(hone.models, limit=_PAGE), _MOST)))
     datasets = await view.ask(lambda: list(islice(every(hone.datasets, limit=_PAGE), _MOST)))

@@ -91,7 +91,7 @@ class _TenantsPage:
         await self.load()
 
     async def _suspend(self, tenant: Tenant) -> None:
-        words = "None of its keys is accepted and its runs pause, until you resume it."
+        words = "Its keys are refused and its runs pause, until you resume it."
         if await questions.agreed(f"Suspend the tenant {tenant.name}?", words, act="Suspend it"):
             await self._change(tenant, suspended=True)
 

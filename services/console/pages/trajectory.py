@@ -161,8 +161,8 @@ def _evidence(sample: Trajectory) -> Markup:
     """Return what the sample's grades rest on, grade by grade; nothing where no judge or program was asked."""
     found = [tag("div", tag("h3", f"{one.component or 'whole'}: {_origin(one)}"), evidence.entries(one.evidence),
                  id=f"evidence-{one.id}") for one in sample.grades if one.evidence]
-    return parts.section("Evidence of grades", *found, note="What judges were asked and answered, and what programs "
-                         "printed.") if found else Markup("")
+    return parts.section("Evidence of grades", *found, note="Questions to judges with their answers, and the output "
+                         "of programs.") if found else Markup("")
 
 
 def _origin(grade: Grade) -> str:

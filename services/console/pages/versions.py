@@ -45,7 +45,7 @@ class _VersionsPage:
         self._view, self._run_id, self._header, self._after = view, run_id, header, after
         self._stored = dict[str, Checkpoint]()
         self._exports = LiveSection("Exports", _EXPORTS, parts.empty(
-            "No exports", "An export is a version as files for stock engines. One of them checks the files."),
+            "No exports", "An export is a version as files for stock engines. A stock engine checks the files."),
             self._add_export_actions)
         self._ask = view.permit(ui.button(
             "Export the newest version", on_click=lambda: view.tried(self._export), color=None).props(

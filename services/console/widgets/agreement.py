@@ -19,12 +19,12 @@ class Prediction(NamedTuple):
 
 PREDICTIONS: Mapping[str, Prediction] = {
     "base_rate": Prediction("Base rate", "the rate of all exposures, for every merchant"),
-    "raw_reasoner": Prediction("Reasoner, raw", "what the reasoner says, as it says it"),
+    "raw_reasoner": Prediction("Reasoner, raw", "the reasoner's rates, uncorrected"),
     "raw_model": Prediction("Model, raw", "fitted to the features alone, without rules"),
     "reasoned": Prediction("Reasoner", "drawn towards the rates of the rules", "reasoned"),
     "fitted": Prediction("Model", "fitted to features and rules", "fitted"),
     "fused": Prediction("Fused", "by weights that were fitted to these merchants", "fused"),
-    "left_out": Prediction("Fused, left out", "each merchant by weights of the others: the fair figure", "fused"),
+    "left_out": Prediction("Fused, left out", "each merchant by all other merchants: the fair figure", "fused"),
 }
 """What the errors of a fit are named after, in the order of a table."""
 
@@ -68,8 +68,8 @@ def section(steps: Sequence[str], found: Sequence[MeasuredMerchant]) -> Markup:
     """Return the measured rates of merchants against the predicted ones: a row of drawings for each step."""
     if not found:
         return Markup("")
-    note = ("A dot is a merchant that nothing was fitted to. On the line, its users do what was predicted; above it "
-            "they do it more often.")
+    note = ("A dot is a merchant that was left out of the fit. On the line its users act as predicted, above it more "
+            "often.")
     shown = [join([tag("h3", step) if len(steps) > 1 else "", tag("div", *(
         _drawing(name, step, _points(name, place, found)) for name in _DRAWN), class_="drawings wide-drawings")])
         for place, step in enumerate(steps)]

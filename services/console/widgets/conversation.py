@@ -52,7 +52,7 @@ def state(found: PlayState) -> Markup:
 def _decided(found: PlayState) -> str:
     if found.score is not None:
         return "by the environment itself"
-    return f"a run's grader decides, here {found.grader.get('type', 'one that the run names')}"
+    return f"a run's grader decides, here {found.grader.get('type', 'a grader of the run')}"
 
 
 def _said(role: str, text: str, kind: str = "") -> Markup:

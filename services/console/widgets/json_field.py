@@ -74,4 +74,4 @@ def read(text: str) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise NoObject(f"Found {name}, which is no JSON.")
+    raise NoObject(f"Found {name}, expected JSON.")

@@ -72,7 +72,7 @@ def amount(kind: Kind, value: float, currency: str) -> str:
 
 async def asked(tenant: Tenant) -> dict[str, Any]:
     """Ask for the quotas of a tenant in a dialog. Return what the person changed, as the gateway takes it."""
-    found = await forms.changed(f"Quotas of the tenant {tenant.name}", "An empty field is no limit.", {
+    found = await forms.changed(f"Quotas of the tenant {tenant.name}", "An empty field means no limit.", {
         kind.field: (kind.label, shown(tenant, kind.field)) for kind in KINDS}, act="Set quotas")
     return {field: stored(field, value) for field, value in found.items()}
 

@@ -20,4 +20,4 @@ def section(found: Sequence[Upload], kind: Literal["model", "dataset"]) -> Marku
         one.name, mono(one.id), parts.chip(one.state, "busy" if one.state == "open" else "bad"),
         f"{one.sent / max(1, one.bytes):.0%}", formats.size(one.bytes), parts.moment(one.created_at),
         one.reason or formats.ABSENT] for one in shown]),
-        note="The same command goes on with an upload that was interrupted. One without new parts expires.")
+        note="The same command goes on with an upload that was interrupted. An upload without new parts expires.")

@@ -43,9 +43,9 @@ _LONGEST_NAME = 255  # bytes, of Linux's file systems
 
 def _usable(name: str) -> str:
     if name.startswith(_RESERVED):
-        raise ValueError(f"expected a name that begins with none of {', '.join(_RESERVED)}")
+        raise ValueError(f"expected a name that does not begin with {', '.join(_RESERVED)}")
     if {"", ".", ".."} & set(name.split("/")):
-        raise ValueError("expected a name whose parts between slashes are not empty, . or ..")
+        raise ValueError("expected a name without empty parts, . or .. between slashes")
     return name
 
 

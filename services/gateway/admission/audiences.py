@@ -45,8 +45,8 @@ async def expect_room(transaction: AsyncTransaction, tenant_id: str) -> None:
     await transaction.one("audiences.lock", tenant_id=tenant_id)
     row = await transaction.one("audiences.open", tenant_id=tenant_id)
     if row is not None and row["open"] >= MOST_OPEN:
-        raise TooMany(f"Your tenant has {row['open']} fits of audiences that have not ended, and may have {MOST_OPEN}. "
-                      "Try again when one has ended.")
+        raise TooMany(f"Your tenant has {row['open']} open fits of audiences, expected at most {MOST_OPEN}. Try again "
+                      "when a fit has ended.")
 
 
 def group(
@@ -73,7 +73,7 @@ async def asked(settings: Settings, method: str, request: Any) -> Any:
             return await getattr(simulation_pb2_grpc.SimulationServiceStub(connection), method)(
                 request, timeout=_TIMEOUT_S)
     except grpc.aio.AioRpcError as error:
-        raise refusal(error, "There is no such fit of an audience.", _named) from error
+        raise refusal(error, "This fit of an audience does not exist.", _named) from error
 
 
 def _named(problem: Problem) -> Problem:

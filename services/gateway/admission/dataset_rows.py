@@ -79,7 +79,7 @@ class RowChecks:
         new = [key for key in row if key not in self.columns]
         if not new or len(self.columns) + len(new) <= _MOST_KEYS:
             return []
-        return [Problem("row", f"the key {found(new[0])}, beside {len(self.columns)} other keys of rows before",
+        return [Problem("row", f"the key {found(new[0])}, after {len(self.columns)} other keys in the rows before",
                         f"at most {_MOST_KEYS} different keys in a dataset")]
 
     def note_keys(self, row: dict[str, Any]) -> None:
@@ -207,7 +207,7 @@ def _prompt(row: dict[str, Any]) -> list[Problem]:
                 for name in behaviour.KEYS if name not in row]
     if len(given) != 1:
         both = "both prompt and messages" if given else "nothing"
-        return [Problem("prompt", both, "exactly one of prompt, messages")]
+        return [Problem("prompt", both, "either prompt or messages")]
     if given == ["messages"]:
         return _conversation(row)
     if not isinstance(row["prompt"], str) or not row["prompt"]:

@@ -30,7 +30,7 @@ class WantedExamination(BaseModel):
 
     model: str = Field(min_length=1, max_length=300, description="Name of a registered model, id of a version (ver_…), "
                        "or id of a finished run (run_…).")
-    samples: int = Field(1, ge=1, le=64, description="Sampled answers to each task, beside a greedy one.")
+    samples: int = Field(1, ge=1, le=64, description="Sampled answers to each task, in addition to a greedy answer.")
     max_tokens: int = Field(256, ge=1, le=2**31 - 1, description="Longest answer of a call, in tokens.")
     name: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="Name of the run; null: that of the benchmark and the model.")

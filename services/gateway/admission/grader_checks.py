@@ -45,5 +45,5 @@ async def expect_room(transaction: AsyncTransaction, tenant_id: str, most: int) 
     await transaction.one("grader_checks.lock", tenant_id=tenant_id)
     row = await transaction.one("grader_checks.open", tenant_id=tenant_id)
     if row is not None and row["open"] >= most:
-        raise TooMany(f"Your tenant has {row['open']} checks of graders that have not ended, and may have {most} "
-                      "(HONE_TENANT_CHECKS). Try again when one has ended.")
+        raise TooMany(f"Your tenant has {row['open']} open checks of graders, expected at most {most} "
+                      "(HONE_TENANT_CHECKS). Try again when a check has ended.")

@@ -50,7 +50,8 @@ async def problem(
     """Return what is wrong with the name of a judge in the field `at`. `trained`: see `problems`."""
     judge = await transaction.one("judges.known", name=name)
     if judge is not None and judge["protocol"] != protocol:
-        return Problem(at, f"judge {name} with the protocol {judge['protocol']}", f"one with the protocol {protocol}")
+        return Problem(at, f"judge {name} with the protocol {judge['protocol']}", "a judge with the protocol "
+                       f"{protocol}")
     if judge is not None:
         return None if judge["ready"] else Problem(
             at, f"judge {name}, whose secret {judge['secret']} is not set", f"`hone secrets set {judge['secret']}`")

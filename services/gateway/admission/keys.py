@@ -83,7 +83,7 @@ async def revoke(session: TenantSession, key: str) -> Key:
         await transaction.one("api_keys.lock_revocations", tenant_id=session.tenant_id)
         found = await row_of(transaction, session, key)
         if not await transaction.one("api_keys.other_admin", tenant_id=session.tenant_id, id=found["id"]):
-            raise Conflict(f"{found['name']} is the last admin key of this tenant. Make another one first.")
+            raise Conflict(f"{found['name']} is the last admin key of this tenant. Make another admin key first.")
         session.about(found["id"])
         await transaction.run("api_keys.revoke", id=found["id"])
         return Key(**await row_of(transaction, session, found["id"]))

@@ -28,12 +28,12 @@ async def save(transaction: AsyncTransaction, name: str, run_id: str) -> tuple[R
         raise unknown_run(run_id)
     learned = await transaction.one("knowledge.learned", run_id=run_id, collection=COLLECTION)
     if learned is None or not learned["items"]:
-        raise Invalid([Problem("run_id", f"{run_id}, which has learned nothing yet", "a run whose harness builds "
-                               "knowledge (map_then_act with knowledge: build), and that has committed a step of it")])
+        raise Invalid([Problem("run_id", f"{run_id}, a run that has learned nothing yet", "a run with a harness that "
+                               "builds knowledge (map_then_act with knowledge: build) and a committed step")])
     worlds = sorted({str(one.spec.task.environment) for _, one in _sources(RunSpec.model_validate(run["spec"]))})
     if len(worlds) != 1:
-        raise Invalid([Problem("run_id", f"{run_id}, whose tasks are of {' and '.join(worlds)}",
-                               "a run of one environment: knowledge is of one")])
+        raise Invalid([Problem("run_id", f"{run_id}, with tasks of {' and '.join(worlds)}",
+                               "a run with a single environment, because knowledge belongs to a single environment")])
     await transaction.one("knowledge.lock", name=name)
     made = await transaction.one("knowledge.put", name=name, environment=worlds[0], run_id=run_id,
                                  step=learned["step"], items=Jsonb(learned["items"]))
@@ -54,7 +54,7 @@ async def problems(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem
                                  f"knowledge of {source.spec.task.environment}, as in {source.path('task')}"))
         named.add(store)
         if len(named) > 1:
-            return [*wrong, Problem(at, found(store), "the same store as in the run's other harnesses: a run has one")]
+            return [*wrong, Problem(at, found(store), "the same store as in the run's other harnesses")]
     return wrong
 
 

@@ -63,18 +63,19 @@ async def _newest(transaction: AsyncTransaction, run_id: str) -> Row | None:
 async def _of_stage(transaction: AsyncTransaction, at: str, stage: Stage, run_id: str) -> list[Problem]:
     run = await transaction.one("runs.detail", run_id=run_id)
     if run is None:
-        return [Problem(at, found(run_id), "a run whose tasks were curated (`hone runs list`)")]
+        return [Problem(at, found(run_id), "a run with curated tasks (`hone runs list`)")]
     manifest = await _newest(transaction, run_id)
     if manifest is None:
-        return [Problem(at, f"{run_id}, which has no manifest", f"a run with one: `hone curate {run_id} --save`")]
+        return [Problem(at, f"{run_id}, which has no manifest", f"a run with a manifest: `hone curate {run_id} "
+                        "--save`")]
     other = [source for one in stages(RunSpec.model_validate(run["spec"])) for source in sources.of(one.spec)]
-    wrong = [Problem(at, f"{run_id}, whose tasks are {' and '.join(dict.fromkeys(map(_words, other)))}",
+    wrong = [Problem(at, f"{run_id}, with the tasks {' and '.join(dict.fromkeys(map(_words, other)))}",
                      f"a run with tasks of {_words(source)}, as in {source.path('task')}")
              for source in sources.of(stage.spec)
              if not any(sources.same_tasks(source.spec.task, one.spec.task) for one in other)]
     if not wrong and not manifest["usable"]:
-        wrong = [Problem(at, f"{run_id}, of whose curated tasks none had both a success and a failure",
-                         "a manifest with such tasks: curate other steps of it, or another run")]
+        wrong = [Problem(at, f"{run_id}, without a curated task that had both a success and a failure",
+                         "a manifest with such tasks: curate other steps of this run, or another run")]
     return wrong
 
 

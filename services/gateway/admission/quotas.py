@@ -51,7 +51,7 @@ async def expect_storage(transaction: AsyncTransaction, session: TenantSession, 
     found = await transaction.one("tenants.stored_bytes", tenant=session.tenant_id)
     if found is not None and found["stored_bytes"] + needed > found["max_stored_bytes"]:
         raise Conflict("The tenant's storage quota does not allow it. Delete something, or ask for a higher quota.", [
-            Problem("files", f"{needed} bytes beside {found['stored_bytes']} that are stored",
+            Problem("files", f"{needed} bytes, with {found['stored_bytes']} bytes stored already",
                     f"at most {found['max_stored_bytes']} bytes in all (max_stored_bytes)")])
 
 

@@ -56,7 +56,8 @@ class ReferenceFindings:
         """Return why a run cannot learn from the source; empty unless every checked reference is wrong."""
         if self.right or not self.wrong or (self.wrong < ENOUGH and self.wrong < self.rows):
             return []
-        none = Problem(self.at, f"{self.source}, where none of {self.checked} references is right by its own grader "
+        none = Problem(self.at, f"{self.source}, with {self.checked} references and none that is right by its own "
+                       "grader "
                        f"{self.grader}", "at least one row whose reference gets the score of a right answer")
         return [none, *(Problem(self.at, str(row), "a reference that its own grader accepts") for row in self.first)]
 

@@ -129,7 +129,7 @@ async def base_of(transaction: AsyncTransaction, spec: RunSpec, problems: list[P
         problems.append(Problem(
             "contexts.top_k", str(spec.contexts.top_k), f"at most the {base.vocab_size} tokens of the vocabulary"))
     if base.adapter and spec.model.kind == "lora":
-        problems.append(Problem("model.base", f"{spec.model.base}, which is an adapter beside its base",
+        problems.append(Problem("model.base", f"{spec.model.base}, an adapter (LoRA)",
                                 "a model of whole weights; or kind: full, which merges the adapter"))
     return base
 
@@ -156,7 +156,7 @@ async def roles_of(
 def _role_misfits(model: str, at: str, base: Base, policy: Base, engine_tokens: int) -> Iterator[Problem]:
     """Check that an engine can serve the model by itself, and that it can read texts as long as the policy's."""
     if base.adapter:
-        yield Problem(at, f"{model}, which is an adapter beside its base", "a model of whole weights")
+        yield Problem(at, f"{model}, an adapter (LoRA)", "a model of whole weights")
     wanted = min(engine_tokens, policy.max_positions)
     if base.max_positions < wanted:
         yield Problem(at, f"{model}, which has {base.max_positions} positions",
@@ -166,12 +166,12 @@ def _role_misfits(model: str, at: str, base: Base, policy: Base, engine_tokens: 
 def _teacher_misfits(teacher: TeacherSpec, base: Base, policy: Base) -> Iterator[Problem]:
     """Check that the teacher can read the token ids that the policy writes."""
     if base.tokenizer != policy.tokenizer:
-        yield Problem(_TEACHER, f"{teacher.model}, whose tokenizer.json is {_digest(base)}",
-                      f"a model with the policy's tokenizer, whose tokenizer.json is {_digest(policy)}")
+        yield Problem(_TEACHER, f"{teacher.model} with the tokenizer.json {_digest(base)}",
+                      f"a model with the policy's tokenizer.json {_digest(policy)}")
     elif base.vocab_size < policy.vocab_size or (teacher.top_k and base.vocab_size > policy.vocab_size):
         wanted = ("exactly the policy's, because the teacher's likeliest tokens are stored" if teacher.top_k
                   else "at least the policy's")
-        yield Problem(_TEACHER, f"{teacher.model}, whose vocabulary has {base.vocab_size} tokens",
+        yield Problem(_TEACHER, f"{teacher.model} with a vocabulary of {base.vocab_size} tokens",
                       f"{wanted}: {policy.vocab_size}")
     if teacher.top_k > policy.vocab_size:
         yield Problem("roles.teacher.top_k", str(teacher.top_k),
@@ -282,7 +282,8 @@ async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base |
     if row is None:
         return Problem(at, found(name), "a registered model, a version or a run (`hone models list`)")
     if row["manifest"].get("architecture") in RATERS:
-        return Problem(at, f"{name}, a reward model", "a model that writes text; the grader reward_model asks this one")
+        return Problem(at, f"{name}, a reward model", "a model that writes text; only the grader reward_model asks "
+                       "reward models")
     tokenizer = row["manifest"]["files"].get("tokenizer.json", {}).get("sha256")
     return Base(row["id"], None, False, tokenizer, **_facts(row["manifest"]))
 
@@ -292,7 +293,7 @@ async def _version(transaction: AsyncTransaction, version_id: str, at: str) -> B
     if row is None:
         return Problem(at, found(version_id), "a live version (`hone runs checkpoints RUN`)")
     if not row["stored"]:
-        return Problem(at, f"{version_id}, whose weights were removed", "a version whose weights are stored")
+        return Problem(at, f"{version_id}, a version with removed weights", "a version with stored weights")
     return await _of_version(transaction, row)
 
 

@@ -28,7 +28,8 @@ _KEPT: Mapping[str, str] = {
 LIMITED: Mapping[str, str] = {
     "runs": "{} after its end, unless an open run started from it", "samples": "{} after the end of its run",
     "events": "{}, and as long after the end of their run",
-    "versions": "as its run's spec says; {} after the run's end the base, the newest, and what others start from",
+    "versions": "as its run's spec says; {} after the run's end the base, the newest version, and versions from which "
+    "other runs start",
     "exports": "{}", "preflights": "{}", "decisions": "{}, or until their route is deleted",
     "uploads": "{} after its last part"}
 """How long a kind is kept where a setting says so many days."""

@@ -39,7 +39,7 @@ def check(spec: RunSpec, rows: Sequence[CheckedDataset]) -> tuple[list[Problem],
 def _undivided(source: Source, findings: RowFindings) -> Problem:
     rows = "1 row" if findings.rows == 1 else f"{findings.rows} rows"
     return Problem(f"{source.at}.dataset", f"{source.spec.task.dataset}, whose {rows} make {len(findings.tasks)} task",
-                   "at least 2 different tasks, one to train on and one to hold out for evaluation; or an eval.source; "
+                   "at least 2 different tasks, to train on and to hold out for evaluation; or an eval.source; "
                    "or eval: null")
 
 
@@ -59,7 +59,7 @@ def _trained(
         rows = found[at].rows
         left = rows - _held_rows(found[at], held)
         if not left:
-            problems.append(Problem(f"{at}.dataset", f"{dataset}, whose every row is held out for evaluation",
+            problems.append(Problem(f"{at}.dataset", f"{dataset}, with every row held out for evaluation",
                                     "a dataset with at least one row to train on"))
         held_out = f"{rows - left} {'is' if rows - left == 1 else 'are'} held out"
         sentences.append(f"dataset {dataset!r}: {left} of {rows} rows train, {held_out} for evaluation")

@@ -160,7 +160,7 @@ def _read(objects: Objects, key: str, source: str, lacks: str) -> RowFindings:
 
 def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:
     """Yield that no row is a task, and the problems of the first rows."""
-    yield f"{dataset}, where none of {sieve.rows} rows is a task of {kind}", "a dataset with at least one such row"
+    yield f"{dataset}, with {sieve.rows} rows and no task of {kind}", "a dataset with at least one such row"
     for row in sieve.first:
         yield f"row {row.number}, where {row.key} is {found(row.error.found)}", row.error.expected
 
@@ -171,6 +171,6 @@ def rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
         for line in filter(bytes.strip, lines(objects.read(key))):
             yield json.loads(line)
     except ObjectMissing as missing:
-        raise RowsLost(f"{dataset}, whose rows are not stored any more") from missing
+        raise RowsLost(f"{dataset}, without stored rows") from missing
     except ValueError as changed:  # ObjectCorrupt, or a line that is not JSON before the store could notice
-        raise RowsLost(f"{dataset}, whose stored rows are not the uploaded ones") from changed
+        raise RowsLost(f"{dataset}, with stored rows that differ from the uploaded rows") from changed

@@ -33,7 +33,7 @@ class TenantChange(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: Name | None = None
-    suspended: bool | None = Field(None, description="Whether none of its keys is accepted and its runs pause.")
+    suspended: bool | None = Field(None, description="Whether its keys are refused and its runs pause.")
     max_runs: int | None = Field(None, ge=0, le=MOST, description="Runs that have begun and not ended.")
     max_running_groups: int | None = Field(None, ge=0, le=MOST, description="Groups that are sampled at a time.")
     max_tokens_a_day: int | None = Field(

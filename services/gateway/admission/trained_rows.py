@@ -37,7 +37,7 @@ class TrainedRows:
     def problems(self) -> list[Problem]:
         """Return why the run cannot train on the dataset; empty if at least one row can be used."""
         if self.unreadable:
-            return [Problem("model.base", self.unreadable, f"a model whose text can be made of {self.dataset!r}")]
+            return [Problem("model.base", self.unreadable, f"a model that can read the rows of {self.dataset!r}")]
         return [Problem(f"{self.at}.dataset", message.removeprefix("dataset "), "at least one row to train on")
                 for _, message in self.events if self.none]
 

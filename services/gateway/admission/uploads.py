@@ -72,7 +72,7 @@ class NewUpload(BaseModel):
         twice = sorted({name for name in names if names.count(name) > 1})
         problems = [Problem("files", f"two files called {name}", "different names") for name in twice]
         if self.kind == "dataset" and len(names) != 1:
-            problems.append(Problem("files", f"{len(names)} files", "one file of JSON lines, for a dataset"))
+            problems.append(Problem("files", f"{len(names)} files", "a single file of JSON lines, for a dataset"))
         if problems:
             raise Invalid(problems)
 

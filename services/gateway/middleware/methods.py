@@ -28,8 +28,8 @@ def expect_known(declarations: Declarations, method: str, path: str) -> None:
     known = declarations.methods(path)
     if not known:
         shorter = path.rstrip("/")
-        hint = f"; {shorter} is one" if shorter != path and declarations.methods(shorter) else ""
-        raise NotFound(f"{path} is no path of this gateway{hint}. GET /docs shows all.")
+        hint = f"; did you mean {shorter}?" if shorter != path and declarations.methods(shorter) else ""
+        raise NotFound(f"Unknown path {path}{hint}. GET /docs lists all paths.")
     if method not in known:
         raise MethodNotAllowed([Problem("method", method, ", ".join(known))], {"Allow": ", ".join(known)})
 

@@ -30,5 +30,5 @@ def check(session: TenantSession, needed: Need, because: str = "") -> None:
             f"{', '.join(session.scopes)}.",
             extra={"scope": scope})
     if needed == "operator" and not session.operator:
-        raise Forbidden("This needs an admin key of the operator: of the tenant that administers all others.",
+        raise Forbidden("This needs an admin key of the operator, the tenant that administers all tenants.",
                         extra={"scope": "operator"})

@@ -22,7 +22,7 @@ class TenantShare:
         tenant_id = session.tenant_id
         if self._open[tenant_id] >= self._most:
             raise TooMany(f"Your tenant has {self._most} requests open at this gateway (HONE_TENANT_REQUESTS), streams "
-                          "of events and downloads among them. Try again when one has ended.")
+                          "of events and downloads among them. Try again when a request has ended.")
         self._open[tenant_id] += 1
         try:
             return await self._app(scope, receive, send)

@@ -44,7 +44,7 @@ class TenantSession:
         async with self.transaction() as transaction:
             allowed = await transaction.one("tenants.operate")
             if allowed is None or not allowed["allowed"]:
-                raise Forbidden("This tenant is no operator.", extra={"scope": "operator"})
+                raise Forbidden("This tenant is not the operator.", extra={"scope": "operator"})
             yield transaction
 
     async def reached_limit(self) -> Limit | None:

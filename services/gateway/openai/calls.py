@@ -54,7 +54,7 @@ class ChatShare:
         """Hold a place. Raises Busy if there is none."""
         if self._open[tenant_id] >= self._most_of_tenant:
             raise Busy(f"Your tenant has {self._most_of_tenant} requests to models in progress at this gateway "
-                       "(HONE_CHAT_TENANT_REQUESTS). Try again when one has ended.")
+                       "(HONE_CHAT_TENANT_REQUESTS). Try again when a request has ended.")
         if self._open.total() >= self._most:
             raise Busy(f"This gateway has {self._most} requests to models in progress (HONE_CHAT_REQUESTS). Try again.")
         self._open[tenant_id] += 1

@@ -64,7 +64,7 @@ def blamed(guide: Guide | None) -> Iterator[None]:
         reason = next((match[1] for words in _REFUSALS if (match := words.fullmatch(str(error.detail)))), None)
         if guide is None or reason is None:
             raise
-        raise wrong(guide.field, guide.found, f"what answers can be held to: {reason}") from error
+        raise wrong(guide.field, guide.found, f"a format that answers can be held to: {reason}") from error
 
 
 def _calls(body: ChatRequest, control: Collection[str]) -> list[str]:
@@ -88,7 +88,7 @@ def _json(schema: Mapping[str, Any], field: str) -> str:
     try:
         return f"%json {json.dumps(schema)}"
     except RecursionError as error:
-        raise wrong(field, "a schema nested too deep to be read", "one of fewer levels") from error
+        raise wrong(field, "a schema nested too deep to be read", "a schema of fewer levels") from error
 
 
 def _text(text: str) -> str:

@@ -229,7 +229,7 @@ class ChatRequest(_Asked):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    route: RouteOptions | None = Field(None, description="What changes for this request, where the model is a route.")
+    route: RouteOptions | None = Field(None, description="Changes for this request, where the model is a route.")
     verbosity: Any = Field(None, description="Ignored.")
     prediction: Any = Field(None, description="Ignored.")
     modalities: Any = Field(None, description="Ignored.")
@@ -241,9 +241,9 @@ class ChatRequest(_Asked):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if self.route is not None and not self.model.startswith(PREFIX):
-            raise ValueError(f"expected route only beside a model that is a route, {PREFIX}NAME")
+            raise ValueError(f"expected route only with a model that is a route, {PREFIX}NAME")
         if self.top_logprobs and not self.logprobs:
-            raise ValueError("expected logprobs: true beside top_logprobs")
+            raise ValueError("expected logprobs: true where top_logprobs is given")
         named = self.tool_choice.function.name if isinstance(self.tool_choice, NamedTool) else None
         known = {tool.function.name for tool in self.tools or ()}
         if len(known) < len(self.tools or ()):
@@ -261,7 +261,7 @@ class ChatRequest(_Asked):
 class CompletionRequest(_Asked):
     """The body of POST /v1/completions."""
 
-    refused: ClassVar[dict[str, str]] = {"suffix": "no model here writes what stands between two texts"}
+    refused: ClassVar[dict[str, str]] = {"suffix": "no model here fills in text between two texts"}
 
     prompt: _Prompts
     max_tokens: int | None = Field(None, ge=0)
@@ -293,7 +293,7 @@ class PoolingRequest(_Body):
     truncate_prompt_tokens: int | None = Field(
         None, ge=-1, description="Most tokens of the text, which loses its beginning; -1 or null: the model's "
         "positions.")
-    task: Literal["classify"] | None = Field(None, description="One number for the whole text.")
+    task: Literal["classify"] | None = Field(None, description="A single number for the whole text.")
     activation: Literal[False] | None = Field(None, description="A rating is the head's own number.")
     use_activation: Literal[False] | None = Field(None, description="The same.")
     user: str | None = None
@@ -301,7 +301,7 @@ class PoolingRequest(_Body):
     @model_validator(mode="after")
     def _ends_with_an_answer(self) -> Self:
         if self.messages[-1].role != "assistant":
-            raise ValueError("expected messages whose last one is the assistant's, the answer to rate")
+            raise ValueError("expected the assistant's message last, the answer to rate")
         return self
 
 

@@ -27,7 +27,7 @@ _TIMEOUT_S = 300.0
 """Seconds for one call: worlds elsewhere begin slowly, and models speak for users."""
 MOST_STATE_BYTES = 256 * 1024
 _SPLITS = {"train": pb.SPLIT_TRAIN, "held_out": pb.SPLIT_HELD_OUT}
-_GONE = "There is no such session: it was closed or not used for too long, or the process that held it has ended."
+_GONE = "This session does not exist: it was closed or not used for too long, or the process that held it has ended."
 
 
 def _same(problem: Problem) -> Problem:

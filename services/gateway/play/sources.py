@@ -90,7 +90,7 @@ async def _row(session: TenantSession, objects: Objects, source: TaskSource, num
     key = stored["manifest"]["files"][task_rows.FILE]["key"]
     line = await task_rows.read_apart(session.tenant_id, _line, objects, key, number)
     if line is None:
-        raise Invalid([Problem("dataset", f"{source.dataset}, whose rows are not stored any more",
+        raise Invalid([Problem("dataset", f"{source.dataset}, without stored rows",
                                "a dataset that is uploaded again, under another name")])
     return line
 

@@ -57,8 +57,8 @@ class SimulatedGroup(BaseModel):
 
     merchant: dict[str, Any] = Field(description="Features of the merchant, as the rows of behaviour have them.")
     strategy: dict[str, Any] = Field(description="Features of the strategy.")
-    segment: list[dict[str, Any]] = Field([], max_length=20, description="What holds for the users: objects with "
-                                          "column, comparison (<= or >) and bound.")
+    segment: list[dict[str, Any]] = Field([], max_length=20, description="Conditions on users: objects with column, "
+                                          "comparison (<= or >) and bound.")
     seed: int = Field(0, ge=0, lt=2**31)
 
     @property
@@ -87,8 +87,8 @@ class WantedCalibration(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    shrinkage: float = Field(SHRINKAGE, ge=0, allow_inf_nan=False, description="Users whose worth the common weight "
-                             "has in a stratum's.")
+    shrinkage: float = Field(SHRINKAGE, ge=0, allow_inf_nan=False, description="Number of users to which the common "
+                             "weight is equal in a stratum's weight.")
 
 
 @router.post("", status_code=202, openapi_extra=needs("run", "audience fits", {"dataset": "logs"}))

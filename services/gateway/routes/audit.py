@@ -18,7 +18,8 @@ _WHOLE_ID = re.compile(r"[a-z]+_[0-9a-z]{18}")
 _TEXT: dict[str, Any] = {"min_length": 1, "max_length": 300, "pattern": r"^[^\x00]+$"}
 
 Action = Annotated[str | None, Query(**_TEXT, description="An action or its beginning: `runs.create`, `runs.`.")]
-Subject = Annotated[str | None, Query(**_TEXT, description="Id of what was made or changed, or a part of it.")]
+Subject = Annotated[str | None, Query(**_TEXT, description="Id of the object that was made or changed, or a part of "
+                                      "the id.")]
 Key = Annotated[str | None, Query(**_TEXT, description="Id, name or prefix of a key, or its beginning.")]
 Address = Annotated[str | None, Query(**_TEXT, description="Address that requests came from, or its beginning.")]
 Search = Annotated[str | None, Query(**_TEXT, description="A part of any column, of request ids as they are written.")]

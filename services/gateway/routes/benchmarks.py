@@ -65,7 +65,7 @@ async def examine(
 async def leaderboard(
     name: Id, caller: Caller, series: Series = "sampled",
     evaluations: Annotated[Literal["newest", "all"], Query(
-        description="newest: of each run the last evaluation by the benchmark; all: every one.")] = "newest",
+        description="newest: of each run the last evaluation by the benchmark; all: every evaluation.")] = "newest",
 ) -> Leaderboard:
     """Compare your checkpoints that were evaluated on a benchmark, by examinations or while they trained.
 
@@ -87,7 +87,7 @@ async def leaderboard(
 async def examined(
     name: Id, run_id: Id, caller: Caller, series: Series = "sampled",
     step: Annotated[int | None, Query(ge=0, le=MOST, description="The weights after this step; when absent, the "
-                                      "newest ones that were evaluated.")] = None,
+                                      "newest evaluated weights.")] = None,
 ) -> Examination:
     """Return one evaluation of a benchmark, answer by answer, with the places of the samples."""
     benchmark = _known(name)

@@ -37,7 +37,8 @@ LastEventId = Annotated[int, Header(
 async def events(
     run_id: Id, caller: Caller, settings: Config, limit: Limit = 100,
     after: Annotated[int, Query(ge=0, description="Only events with a greater id.")] = 0,
-    newest: Annotated[bool, Query(description="The last events instead of the first ones; `next` is absent.")] = False,
+    newest: Annotated[bool, Query(description="The last events instead of the first events; `next` is "
+                                  "absent.")] = False,
     accept: Annotated[str, Header()] = "application/json", last_event_id: LastEventId = 0,
 ) -> Response | Page[Event]:
     """List the events of a run, or stream them with `Accept: text/event-stream`.

@@ -42,7 +42,8 @@ class NewExport(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     version_id: str | None = Field(
-        None, pattern=r"^\w{1,100}$", description="A version of the run's policy; the newest stored one by default.")
+        None, pattern=r"^\w{1,100}$", description="A version of the run's policy; the newest stored version by "
+        "default.")
 
 
 @router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export, responses=same(Export),
@@ -101,7 +102,7 @@ async def _version(transaction: AsyncTransaction, run_id: str, version_id: str |
         return newest
     version = await transaction.one("versions.live", version_id=version_id)
     if version is None or version["model_id"] != run["policy_model_id"] or not version["stored"]:
-        raise Invalid([Problem("version_id", found(version_id), "a live version of this run whose weights are stored")])
+        raise Invalid([Problem("version_id", found(version_id), "a live version of this run with stored weights")])
     return version
 
 

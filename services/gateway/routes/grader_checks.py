@@ -31,7 +31,7 @@ class WantedCheck(BaseModel):
 
     grader: dict[str, Any] = Field(description="JSON of a grader of single outputs.")
     set: str = Field("short_answers", max_length=300, description="A set that comes with Hone: short_answers; or "
-                     "dataset:NAME of a dataset of yours, whose rows have output, label and perhaps kind and item.")
+                     "dataset:NAME of a dataset of yours. Its rows have output, label and perhaps kind and item.")
 
 
 @router.post("", status_code=202,
@@ -54,9 +54,9 @@ async def check_requested(wanted: WantedCheck, caller: Caller, settings: Config)
 async def checks(
     caller: Caller, limit: Limit = 50, after: AfterCheck = None,
     run_id: Annotated[str | None, Query(
-        pattern=r"^run_\w+$", max_length=100, description="Only those of this run.")] = None,
+        pattern=r"^run_\w+$", max_length=100, description="Only checks of this run.")] = None,
     grader_hash: Annotated[str | None, Query(
-        pattern=r"^[0-9a-f]+$", max_length=100, description="Only those of this grader.")] = None,
+        pattern=r"^[0-9a-f]+$", max_length=100, description="Only checks of this grader.")] = None,
 ) -> Page[GraderCheck]:
     """List checks, the newest first."""
     async with caller.transaction() as transaction:

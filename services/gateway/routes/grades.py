@@ -29,8 +29,8 @@ class NewGrades(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    grader: dict[str, Any] = Field(description="JSON of a grader. For one that reads worlds, the recorded actions are "
-                                   "taken again.")
+    grader: dict[str, Any] = Field(description="JSON of a grader. For a grader that reads worlds, the recorded "
+                                   "actions are taken again.")
     purpose: Purpose | None = Field(None, description="Only groups of this purpose; null: all.")
     limit: int = Field(20, ge=1, le=100, description="Most groups at a time.")
     after: int = Field(0, ge=0, lt=2**63, description="`next` of the answer before; 0: from the first group on.")

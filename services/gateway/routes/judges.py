@@ -28,8 +28,8 @@ router = APIRouter(prefix="/v1", tags=["judges"])
 
 AfterSecret = Annotated[str | None, after(r"[A-Za-z0-9_.-]+")]
 
-Name = Annotated[str, Path(pattern=JUDGE_NAME, description="What graders call it in `model`.")]
-SecretName = Annotated[str, Path(pattern=SECRET_NAME, description="What judges call it in `secret`.")]
+Name = Annotated[str, Path(pattern=JUDGE_NAME, description="Name of the judge, as graders give it in `model`.")]
+SecretName = Annotated[str, Path(pattern=SECRET_NAME, description="Name of the secret, as judges give it in `secret`.")]
 
 
 class WantedSecret(BaseModel):

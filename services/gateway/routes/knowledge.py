@@ -16,9 +16,8 @@ from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"])
 
-Name = Annotated[str, Path(pattern=KNOWLEDGE_NAME, description="What specs call it.")]
-Version = Annotated[int | None, Query(ge=1, lt=2**31, description="One of the name's versions; when absent, the "
-                                      "newest.")]
+Name = Annotated[str, Path(pattern=KNOWLEDGE_NAME, description="Name of the knowledge, as specs give it.")]
+Version = Annotated[int | None, Query(ge=1, lt=2**31, description="A version of the name; when absent, the newest.")]
 AfterPlace = Annotated[int, Query(ge=0, lt=2**31, description="`next` of the previous page; absent for the first "
                                   "page.")]
 

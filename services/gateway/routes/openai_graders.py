@@ -41,7 +41,7 @@ class GraderToCheck(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    grader: dict[str, Any] = Field(description="JSON of a grader: OpenAI's, or one of docs/graders.md.")
+    grader: dict[str, Any] = Field(description="JSON of a grader: OpenAI's, or a kind of docs/graders.md.")
 
 
 class GraderToRun(GraderToCheck):
@@ -75,8 +75,8 @@ async def tried(asked: GraderToRun, caller: Caller, settings: Config) -> GraderT
 
 def of_more(grader: Spec) -> Problem:
     """Return the problem of a grader that cannot be tried on an answer alone."""
-    return Problem("grader.type", found(grader.params.type), "a grader of single answers: this one reads "
-                   f"the {' and the '.join(sorted(grader.reads - {Reads.OUTPUT}))} of a stored sample, which POST "
+    return Problem("grader.type", found(grader.params.type), "a grader of single answers: this grader reads the "
+                   f"{' and the '.join(sorted(grader.reads - {Reads.OUTPUT}))} of a stored sample, which POST "
                    "/v1/runs/{id}/grades has")
 
 

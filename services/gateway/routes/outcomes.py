@@ -28,7 +28,7 @@ async def outcomes(
     prompt: Annotated[str | None, Query(
         description="Content hash of a task.", pattern="^[0-9a-f]+$", max_length=64)] = None,
     version: Annotated[str | None, Query(
-        description="Id of a version: only groups that exactly this one sampled.", pattern="^[^\\x00]+$",
+        description="Id of a version: only groups that exactly this version sampled.", pattern="^[^\\x00]+$",
         max_length=64)] = None,
     similar_to: Annotated[str | None, Query(
         description="A text: the prompts nearest to it come first, each with its newest group.", min_length=1,

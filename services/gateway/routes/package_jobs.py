@@ -48,9 +48,9 @@ class WantedPackage(BaseModel):
     environment: Literal["package", "desk", "changing_user", "noise"] = Field(
         "package", description="desk: tasks of the desk, as rows for a dataset; no trial. changing_user: "
         "lives of users, the same. noise: a guideline for noise under which an agent deviates.")
-    name: str = Field(pattern=PACKAGE_NAME, description="What the package is called; it becomes the name's newest "
-                      "version. Of tasks of the desk and lives: what they are called.")
-    hint: str = Field(min_length=1, max_length=2000, description="What the world is about, for instance a library.")
+    name: str = Field(pattern=PACKAGE_NAME, description="Name of the package; the result becomes the name's newest "
+                      "version. Of tasks of the desk and of lives: their name.")
+    hint: str = Field(min_length=1, max_length=2000, description="Subject of the world, for instance a library.")
     seed: int = Field(0, ge=0, lt=2**31, description="Equal hints and seeds give equal packages.")
     tasks: int = Field(64, ge=1, le=MOST_TASKS, description="Tasks that are wanted, or lives; of a "
                        "guideline: results of tools in which it is tried.")
@@ -60,10 +60,11 @@ class WantedPackage(BaseModel):
                                       "generator. Lives need one, and guidelines: it rewrites them.")
     trial: TrialSpec | None = Field(None, description="A model that tries each task, with all tools and with half of "
                                     "them: only tasks where that makes a difference are kept; null: none.")
-    validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads what passed the "
-                                         "gates. Of lives: that reads openers and answers. null: the author.")
+    validator: AuthorSpec | None = Field(None, description="Of tasks of the desk: a model that reads the tasks that "
+                                         "passed the gates. Of lives: a model that reads openers and answers. null: "
+                                         "the author.")
     guideline: GuidelineSpec | None = Field(None, description="Of a guideline: its noise, the agent that should "
-                                            "deviate, and who takes part beside it.")
+                                            "deviate, and the other models that take part.")
     within_s: int = Field(3600, ge=1, le=LONGEST_MAKING_S, description="Seconds that the making may take.")
 
 
@@ -114,15 +115,15 @@ def _taking_part(wanted: WantedPackage) -> list[tuple[str, AuthorSpec | None]]:
 def _unfit(wanted: WantedPackage) -> list[Problem]:
     """Return which models are there that the environment has no use for, or are not there."""
     unused = _UNUSED[wanted.environment]
-    problems = [Problem(at, asked.named, f"none beside environment: {wanted.environment}")
+    problems = [Problem(at, asked.named, f"no value, because environment is {wanted.environment}")
                 for at, asked in _asked(wanted) if at in unused and asked is not None]
     if (wanted.guideline is None) is (wanted.environment == "noise"):
         problems.append(Problem("guideline", "nothing" if wanted.guideline is None else wanted.guideline.type,
-                                "one beside environment: noise, and none beside others"))
+                                "a guideline if and only if environment is noise"))
     elif wanted.guideline is not None:
         problems += _unplayable(wanted.guideline)
     if wanted.sizes is not None and wanted.environment != "changing_user":
-        problems.append(Problem("sizes", "sizes of a life", f"none beside environment: {wanted.environment}"))
+        problems.append(Problem("sizes", "sizes of a life", f"no value, because environment is {wanted.environment}"))
     if made := _ROWS.get(wanted.environment):
         problems += _unfit_rows(wanted, made)
     return problems
@@ -133,7 +134,8 @@ def _unplayable(search: GuidelineSpec) -> Iterator[Problem]:
     environment = ENVIRONMENTS.get(search.environment)
     if environment is None or environment.foreign or environment.asked_roles or environment.harness != "tool_loop" or (
             search.environment == "package"):
-        yield Problem("guideline.environment", search.environment, "one with tools and no user: sqlite, desk")
+        yield Problem("guideline.environment", search.environment, "an environment with tools and no user: sqlite, "
+                      "desk")
         return
     try:
         checked_params(search.environment, search.params)
@@ -145,10 +147,9 @@ def _unfit_rows(wanted: WantedPackage, made: str) -> Iterator[Problem]:
     if wanted.author is None and made == "scenes":
         yield Problem("author", "nothing", "a model that rewrites the guideline")
     if wanted.author is None and made == "lives":
-        yield Problem("author", "nothing", "a model that writes the lives; without one there is the environment, which "
-                      "draws lives")
+        yield Problem("author", "nothing", "a model that writes the lives; without a model the environment draws them")
     if wanted.author is None and made == "tasks" and wanted.validator is not None:
-        yield Problem("validator", wanted.validator.named, "none without an author: a script reads what a seed draws")
+        yield Problem("validator", wanted.validator.named, "no value without an author: a script reads generated lives")
     if wanted.tasks > MOST_ROWS:
         yield Problem("tasks", str(wanted.tasks), f"at most {MOST_ROWS} {made}")
 

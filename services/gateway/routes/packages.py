@@ -25,9 +25,9 @@ from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(prefix="/v1/packages", tags=["packages"])
 
-Name = Annotated[str, Path(pattern=PACKAGE_NAME, description="What specs call it.")]
-Version = Annotated[int | None, Query(ge=1, lt=2**31, description="One of the name's versions; when absent, what it "
-                                      "means now.")]
+Name = Annotated[str, Path(pattern=PACKAGE_NAME, description="Name of the package, as specs give it.")]
+Version = Annotated[int | None, Query(ge=1, lt=2**31, description="A version of the name; when absent, its current "
+                                      "version.")]
 
 
 @router.get("", openapi_extra=needs("read", "packages"))

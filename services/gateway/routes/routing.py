@@ -18,7 +18,8 @@ router = APIRouter(prefix="/v1", tags=["routes"])
 
 AfterDecision = Annotated[str | None, after(r"chatcmpl_\w+")]
 
-Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$", description="What clients ask as hone/NAME.")]
+Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_.-]{0,99}$", description="Name of the route, which clients ask "
+                           "as hone/NAME.")]
 
 
 @router.get("/routes", openapi_extra=needs("read", "routes"))

@@ -120,9 +120,9 @@ async def listed(
     caller: Caller, limit: Limit = 50, after: AfterRun = None,
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
     like: Annotated[str | None, Query(
-        description="Id of a run: only runs whose specs differ from its spec in seed and name alone.",
+        description="Id of a run: only runs with the same spec except for seed and name.",
         pattern=r"^\w+$")] = None,
-    base: Annotated[list[Text] | None, Query(description="Only runs whose spec names one of these as base.")] = None,
+    base: Annotated[list[Text] | None, Query(description="Only runs with one of these bases in their spec.")] = None,
     search: Annotated[Text | None, Query(
         description="Part of a name, an id or a base; upper and lower case are the same.")] = None,
 ) -> Page[RunSummary]:
@@ -182,7 +182,7 @@ async def cancel(run_id: Id, caller: Caller) -> Run:
 async def metrics(
     run_id: Id, caller: Caller,
     names: Annotated[list[Text] | None, Query(description="Only these series; all when absent.")] = None,
-    after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this one.")] = -1,
+    after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this step.")] = -1,
 ) -> Metrics:
     """Return series of metrics by step. Of long series the first steps: `next` is the `after_step` of the others."""
     async with caller.transaction() as transaction:
@@ -195,8 +195,8 @@ async def metrics(
 @router.get("/{run_id}/noise", openapi_extra=needs("read", "reports"))
 async def noise(
     run_id: Id, caller: Caller, objects: Store,
-    step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one "
-                                      "with noise.")] = None,
+    step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest "
+                                      "evaluation with noise.")] = None,
 ) -> NoiseReport:
     """Return what each type of noise of `eval.noise` did to the held-out answers, beside their clean twins."""
     async with caller.transaction() as transaction:
@@ -209,7 +209,7 @@ async def noise(
 
 
 OfEvaluation = Annotated[
-    int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest one.")]
+    int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest evaluation.")]
 
 
 @router.get("/{run_id}/memory", openapi_extra=needs("read", "reports"))

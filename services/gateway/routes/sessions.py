@@ -28,13 +28,13 @@ class PlayVoice(BaseModel):
     model: str | None = Field(None, min_length=1, max_length=300, description="Name of a model of yours.")
     endpoint: str | None = Field(None, min_length=1, max_length=300, description="Name of a judge with OpenAI's chat "
                                  "completions.")
-    max_tokens: int = Field(512, ge=1, le=32_768, description="Most tokens of one answer.")
+    max_tokens: int = Field(512, ge=1, le=32_768, description="Most tokens of an answer.")
     temperature: float = Field(0.7, ge=0, le=2)
 
     @model_validator(mode="after")
     def _one(self) -> "PlayVoice":
         if (self.model is None) == (self.endpoint is None):
-            raise ValueError("expected one of model and endpoint")
+            raise ValueError("expected either model or endpoint")
         return self
 
     @property
@@ -56,7 +56,7 @@ class NewPlay(BaseModel):
 
     environment: str | None = Field(None, description="Name of an environment; null: the dataset's rows are questions.")
     params: dict[str, Any] = Field({}, description="Parameters of the environment.")
-    dataset: str | None = Field(None, description="Name of an uploaded dataset, one of whose rows is the task.")
+    dataset: str | None = Field(None, description="Name of an uploaded dataset; the task is a row of it.")
     row: int | None = Field(None, ge=1, lt=2**31, description="Number of the dataset's row, from 1; null: 1.")
     seed: int | None = Field(None, ge=0, lt=2**31, description="Without a dataset: the first task that a run with this "
                              "seed draws; null: 0.")
@@ -86,14 +86,14 @@ class NewPlayStep(BaseModel):
 
     index: int = Field(ge=0, lt=2**31, description="`next_index` of the last answer. The same index returns the same "
                        "answer, and nothing is done twice.")
-    text: str | None = Field(None, description="What is said, or the action.")
+    text: str | None = Field(None, description="The text to say, or the action.")
     call: PlayedCall | None = None
     voice: PlayVoice | None = Field(None, description="Needed where a model speaks for the user, or writes noise.")
 
     @model_validator(mode="after")
     def _one(self) -> "NewPlayStep":
         if (self.text is None) == (self.call is None):
-            raise ValueError("expected one of text and call")
+            raise ValueError("expected either text or call")
         return self
 
     @property

@@ -18,7 +18,7 @@ from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/graders/stored", tags=["graders"])
 
-Name = Annotated[str, Path(pattern=JUDGE_NAME, description="What runs call it.")]
+Name = Annotated[str, Path(pattern=JUDGE_NAME, description="Name of the grader, as runs give it.")]
 
 
 class WantedGrader(BaseModel):

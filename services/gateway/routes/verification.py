@@ -37,7 +37,7 @@ class Submitted(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     responses_create_params: dict[str, Any] = Field(description="How the model was asked, in OpenAI's Responses.")
-    response: dict[str, Any] = Field(description="What it answered: a Responses object. All other fields are the row.")
+    response: dict[str, Any] = Field(description="The answer: a Responses object. All other fields are the row.")
 
 
 _LACKING = re.compile(r"invalid_variable_error: item\.(?P<field>\S+) is not in the task row")
@@ -58,7 +58,7 @@ async def verify(name: Id, submitted: Submitted, caller: Caller, settings: Confi
     """Grade an answer. What was sent comes back with `reward` and `reward_components`; 503: there is no reward."""
     grader, item = await _stored(caller, name, hash), submitted.model_extra or {}
     for read in sorted(grader.reads & _UNHELD.keys()):
-        raise Invalid([Problem("name", name, f"a grader of single answers: this one reads {_UNHELD[read]}")])
+        raise Invalid([Problem("name", name, f"a grader of single answers: this grader reads {_UNHELD[read]}")])
     if problems := unstorable(submitted.model_dump(), deepest=NESTED):
         raise Invalid(problems)
     answer = responses.text_of(submitted.response)

@@ -88,7 +88,7 @@ def test_a_task_is_played_by_hand_and_begun_again(signed_in: Browser) -> None:
         kept_picture(signed_in, f"play-{width}{'-dark' if dark else ''}")
     check_both(signed_in, "/play")
     signed_in.look()
-    signed_in.find("textarea[aria-label='What you say or do']").send_keys("no idea" + Keys.ENTER)
+    signed_in.find("textarea[aria-label='Your text or action']").send_keys("no idea" + Keys.ENTER)
     signed_in.wait_for("ended: done")
     signed_in.wait_for("by the environment itself")
     signed_in.wait(lambda: _begun_again(signed_in), signed_in.text)

@@ -167,8 +167,7 @@ def test_an_adapter_is_refused(
     model_id = shops.create_run(asking(base, base)).model_id
     version_id = publish(postgres, gateway, model_id, toy.SYMBOLS, **{"adapter_model.safetensors": b"adapter"})
     assert refusal(shops, asking(base, version_id)) == [
-        f"roles.asked.user.model: found {version_id}, which is an adapter beside its base, "
-        "expected a model of whole weights"]
+        f"roles.asked.user.model: found {version_id}, an adapter (LoRA), expected a model of whole weights"]
 
 
 def spoken(shops: Client, base: str, postgres: TestDatabase, gateway: Gateway) -> tuple[Run, Seeded]:

@@ -205,7 +205,7 @@ class TestDatasets:
             with pytest.raises(client_errors.Refused) as refused:
                 asked(spec)
             assert [(problem.field, problem.found, problem.expected) for problem in refused.value.problems] == [
-                ("task.dataset", "numbers, where none of 2 rows is a task of sqlite",
+                ("task.dataset", "numbers, with 2 rows and no task of sqlite",
                  "a dataset with at least one such row"),
                 ("task.dataset", "row 1, where answer is 3", "a text that is not empty"),
                 ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
@@ -227,7 +227,7 @@ class TestDatasets:
         with pytest.raises(client_errors.Refused) as refused:
             hone.create_run(seed.spec(base, task=TASK | {"dataset": "lost"}, eval=None))
         assert [(problem.field, problem.found, problem.expected) for problem in refused.value.problems] == [
-            ("task.dataset", "lost, whose rows are not stored any more",
+            ("task.dataset", "lost, without stored rows",
              "a dataset that is uploaded again, under another name")]
 
     def test_bad_rows_beside_tasks_are_reported_once_in_an_event(

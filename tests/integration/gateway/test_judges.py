@@ -319,7 +319,7 @@ def test_a_tenant_has_a_number_of_open_checks(stack: AskedStack, database: Datab
     add("check_run", "run_x", "waiting")
     client.check_grader(CHECK)
     add("check_open", None, "waiting")
-    with pytest.raises(HoneError, match=r"may have 16 \(HONE_TENANT_CHECKS\)"):
+    with pytest.raises(HoneError, match=r"expected at most 16 \(HONE_TENANT_CHECKS\)"):
         client.check_grader(CHECK)
     other.check_grader(CHECK)
 

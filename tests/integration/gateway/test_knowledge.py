@@ -87,7 +87,8 @@ def test_knowledge_that_does_not_fit_is_refused_by_its_field(
 
 
 def test_a_run_that_learned_nothing_is_refused(hone: Client, seeded: seed.Seeded) -> None:
-    with pytest.raises(errors.Refused, match="which has learned nothing yet, expected a run whose harness builds"):
+    with pytest.raises(errors.Refused, match="a run that has learned nothing yet, expected a run with a harness that "
+                       "builds"):
         hone.save_knowledge("shelves", seeded.run.id)
 
 

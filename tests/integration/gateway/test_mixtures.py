@@ -37,7 +37,7 @@ def test_datasets_and_references_of_each_source_are_checked_by_its_own_grader(ho
         hone.create_run(mixed(base, sums, graded, {"name": "gone", "weight": 1, "dataset": "gone"}))
     problems = "\n".join(map(str, refused.value.problems))
     assert "task.mixture[3].dataset: found \"gone\"" in problems
-    with pytest.raises(client_errors.Refused, match=r"task\.mixture\[2\].*none of \d+ references is right"):
+    with pytest.raises(client_errors.Refused, match=r"task\.mixture\[2\].*\d+ references and none that is right"):
         hone.create_run(mixed(base, sums, graded))
     with pytest.raises(client_errors.Refused, match=r"task\.mixture\[1\]\.dataset: .* 0 of 36 rows have extra"):
         hone.create_run(mixed(base, {**sums, "grader": {"type": "exact", "reference": "{{ item.extra }}"}}))

@@ -157,13 +157,13 @@ def test_a_saved_manifest_goes_with_the_run_that_draws_by_it(
     assert f"{at}: found {run}, which has no manifest" in refused(sampled_by(base, run))
     assert f'{at}: found "run_nothing"' in refused(sampled_by(base, "run_nothing"))
     assert hone.save_curation(run, success=1.0).usable == 0
-    assert "none had both a success and a failure" in refused(sampled_by(base, run))
+    assert "without a curated task that had both a success and a failure" in refused(sampled_by(base, run))
     monkeypatch.setenv("HONE_URL", gateway.url)
     monkeypatch.setenv("HONE_API_KEY", tenant)
     shown = CliRunner().invoke(app, ["curate", run, "--success", "0.75", "--save"]).stdout
     assert "saved as version 2: 1 of 1 tasks are drawn by it" in shown
     assert f'{at}: found "{run}"' in refused({**sampled_by(base, run), "model": {"base": "other"}}, other)
-    assert f"{at}: found {run}, whose tasks are sort_digits with" in refused(
+    assert f"{at}: found {run}, with the tasks sort_digits with" in refused(
         sampled_by(base, run, task={"environment": "sort_digits", "params": {"digits": 5}}))
     staged = [{"until": 1, "algorithm": sampled_by(base, "run_x")["algorithm"]}]
     assert f'stages[0].{at}: found "run_x"' in refused(seed.spec(base, stages=staged))

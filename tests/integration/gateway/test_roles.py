@@ -102,8 +102,8 @@ class TestRefused:
         ("absent", 0, 'found "absent", expected a registered model, a version or a run'),
         ("ver_absent", 0, 'found "ver_absent", expected a live version'),
         ("run_absent", 0, 'found "run_absent", expected a run'),
-        ("strange", 0, "found strange, whose tokenizer.json is sha256 "),
-        ("wide", 4, "found wide, whose vocabulary has 40 tokens, expected exactly the policy's, because the "
+        ("strange", 0, "found strange with the tokenizer.json sha256 "),
+        ("wide", 4, "found wide with a vocabulary of 40 tokens, expected exactly the policy's, because the "
          "teacher's likeliest tokens are stored: 32"),
     ])
     def test_what_is_not_there_or_reads_other_ids(
@@ -114,7 +114,7 @@ class TestRefused:
 
     def test_one_with_fewer_ids(self, hone: Client, base: str) -> None:
         assert refusal(hone, taught("wide", base)) == [
-            f"roles.teacher.model: found {base}, whose vocabulary has 32 tokens, expected at least "
+            f"roles.teacher.model: found {base} with a vocabulary of 32 tokens, expected at least "
             "the policy's: 40"]
 
     def test_more_likeliest_ids_than_there_are(self, hone: Client, base: str) -> None:
@@ -138,10 +138,10 @@ class TestRefused:
             connection.execute("UPDATE versions SET weights_deleted_at = NULL, manifest = manifest #- "
                                "'{files,adapter_model.safetensors}' WHERE id = ANY (%s)", [readable.versions])
         assert problems == [
-            [f"roles.teacher.model: found {adapter}, which is an adapter beside its base, expected a model of whole "
+            [f"roles.teacher.model: found {adapter}, an adapter (LoRA), expected a model of whole "
              "weights"],
-            [f"roles.teacher.model: found {gone}, whose weights were removed, expected a version whose "
-             "weights are stored"]]
+            [f"roles.teacher.model: found {gone}, a version with removed weights, expected a version with stored "
+             "weights"]]
 
     def test_a_run_that_goes_on(self, hone: Client, base: str, readable: Seeded) -> None:
         assert refusal(hone, taught(base, readable.run.id)) == [

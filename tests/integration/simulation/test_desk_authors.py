@@ -164,7 +164,7 @@ def test_a_life_that_breaks_a_rule_is_corrected_or_discarded(scene: Scene) -> No
 
 def test_what_cannot_be_made_is_refused_by_its_field(scene: Scene) -> None:
     named(scene, "good", fitting.answer)
-    with pytest.raises(Refused, match=r"validator: found \"?good\"?, expected none without an author"):
+    with pytest.raises(Refused, match=r"validator: found \"?good\"?, expected no value without an author"):
         scene.hone.make_desk_tasks("x", "y", None, {"endpoint": "good"})
     with pytest.raises(Refused, match=r"tasks: found 65, expected at most 64 tasks"):
         scene.hone.make_desk_tasks("x", "y", {"endpoint": "good"}, tasks=65)

@@ -47,7 +47,7 @@ def test_an_alarm_and_flags_stand_above_a_reaction() -> None:
                              personas=4, gap=0.4, mean_gap=0.2, alarm=True)
     shown = reaction(found)
     assert "20 points apart on average" in shown
-    assert "strategy.discount is outside of what the logs hold" in shown
+    assert "strategy.discount is outside the range of the logs" in shown
     alone = reaction(found.model_copy(update={"gap": None, "alarm": False, "flags": ["no reasoner"], "steps": [
         step.model_copy(update={"reasoned": None})]}))
     assert "Alarm" not in alone

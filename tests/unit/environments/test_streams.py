@@ -92,7 +92,7 @@ def test_a_wrong_range_is_named(first: int, count: int, distinct: bool, field: s
 
 
 def test_a_dataset_makes_no_tasks_of_its_own() -> None:
-    with pytest.raises(WrongParams, match="one that makes its own tasks"):
+    with pytest.raises(WrongParams, match="an environment that makes its own tasks"):
         draw("dataset", {}, "train", 1, 0, 1)
 
 

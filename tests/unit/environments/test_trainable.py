@@ -52,7 +52,7 @@ def test_pairs_of_equal_ids_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [sieve.takes(number, pair) for number, pair in enumerate(pairs, 1)] == [False, True]
     [(kind, message)] = sieve.messages("rows")
     assert kind == "equal_pairs"
-    assert "1 of 2 rows are left out of supervised training, pairs whose two answers have the same token ids" in message
+    assert "1 of 2 rows are left out of supervised training, pairs with two answers of the same token ids" in message
 
 
 def test_when_no_row_is_left_that_is_known() -> None:

@@ -31,12 +31,12 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"prompt": "a", "answer": "b", "answer": "c"}', "answer", "each key of an object once"),
     (b'{"messages": [{"role": "user", "role": "user", "content": "a"}], "answer": "b"}', "role",
      "each key of an object once"),
-    (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
+    (b'{"answer": "b"}', "prompt", "either prompt or messages"),
     (b'{"merchant_id": "m", "user": {}, "merchant": {}, "outcome": {}}', "strategy",
      "a key of a row of behaviour: merchant_id, user, merchant, strategy, outcome"),
     (b'{"user": {}, "merchant": {}, "strategy": {}, "outcome": {}}', "merchant_id",
      "a key of a row of behaviour: merchant_id, user, merchant, strategy, outcome"),
-    (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
+    (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "either prompt or messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"messages": [], "answer": "b"}', "messages", "a list of at least one message"),
@@ -174,7 +174,7 @@ def test_a_dataset_has_a_thousand_different_keys_at_most() -> None:
     _, report = check([*rows, keyed("one more"), keyed("key7"), keyed("x" * 201)])
     assert (report.bad, len(report.columns)) == (2, 1000)
     assert [(row, problem.field, problem.found, problem.expected) for row, problem in report.problems] == [
-        (999, "row", 'the key "one more", beside 1000 other keys of rows before',
+        (999, "row", 'the key "one more", after 1000 other keys in the rows before',
          "at most 1000 different keys in a dataset"), (1001, "row", "a key of 201 characters", "at most 200")]
     assert check([keyed(*map(str, range(2000)))])[1].bad == 1
 

@@ -23,7 +23,8 @@ def test_a_method_that_a_path_lacks_is_refused_with_all_that_it_has(method: str,
     assert [(one.field, one.found, one.expected) for one in refused.value.problems] == [("method", method, allowed)]
 
 
-@pytest.mark.parametrize(("path", "hint"), [("/v1/runs/", "; /v1/runs is one"), ("/v2/runs", "gateway. GET")])
+@pytest.mark.parametrize(("path", "hint"), [
+    ("/v1/runs/", "; did you mean /v1/runs?"), ("/v2/runs", "Unknown path /v2/runs. GET")])
 def test_a_path_that_does_not_exist_is_no_redirect(path: str, hint: str) -> None:
     with pytest.raises(NotFound) as refused:
         expect_known(declarations(), "GET", path)

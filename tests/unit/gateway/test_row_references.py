@@ -56,7 +56,7 @@ def test_rows_whose_reference_is_not_right_are_named(nowhere: Settings) -> None:
 def test_a_source_without_any_right_reference_is_a_problem_of_its_field(nowhere: Settings) -> None:
     [one] = found(Shelf(rows=rows("none", "nothing")), nowhere, grader=NUMERIC)
     first, *each = map(str, one.problems())
-    assert first == ("task: found dataset 'rows', where none of 2 references is right by its own grader numeric, "
+    assert first == ("task: found dataset 'rows', with 2 references and none that is right by its own grader numeric, "
                      "expected at least one row whose reference gets the score of a right answer")
     assert [text.split(":")[1].strip() for text in each] == ["found row 1", "found row 2"]
 

@@ -45,13 +45,13 @@ def test_rows_of_an_evaluation_dataset_do_not_train() -> None:
     assert sentences == ["dataset 'rows': 170 of 200 rows train, 30 are held out for evaluation",
                          "dataset 'other': each evaluation asks 8 of 30 different held-out tasks (eval.prompts is 8)"]
     [problem], _ = outcome({"rows": MANY[:9], "other": MANY}, eval={"source": {"dataset": "other"}})
-    assert problem.startswith("task.dataset: found rows, whose every row is held out for evaluation, expected")
+    assert problem.startswith("task.dataset: found rows, with every row held out for evaluation, expected")
 
 
 def test_every_stage_has_rows_to_train_on() -> None:
     stages = [{"until": 1, "task": {"dataset": "first"}}]
     [problem], _ = outcome({"rows": MANY, "first": HELD[:3]}, stages=stages)
-    assert problem.startswith("stages[0].task.dataset: found first, whose every row is held out")
+    assert problem.startswith("stages[0].task.dataset: found first, with every row held out")
     alone = [{"until": 4, "task": {"dataset": "first"}}]
     assert outcome({"rows": MANY, "first": TRAINED}, stages=alone)[1][0].startswith("dataset 'first': ")
 

@@ -16,7 +16,7 @@ BAD: Row = {**GOOD, "answer": 3}
 def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:
     [one] = checked(Shelf(rows=[BAD, {**GOOD, "database": ""}]))
     assert list(map(str, one.problems())) == [
-        "task.dataset: found rows, where none of 2 rows is a task of sqlite, expected a dataset with at least one "
+        "task.dataset: found rows, with 2 rows and no task of sqlite, expected a dataset with at least one "
         "such row",
         "task.dataset: found row 1, where answer is 3, expected a text that is not empty",
         'task.dataset: found row 2, where database is "", expected a text that is not empty']
@@ -57,7 +57,7 @@ def test_rows_that_are_stored_no_more_are_a_problem_of_every_place() -> None:
     found = checked(shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
                    stages=[{"until": 1, "sampling": {"max_tokens": 9}}])
     assert [str(problem) for one in found for problem in one.problems()] == [
-        f"{at}.dataset: found rows, whose rows are not stored any more, expected a dataset that is uploaded again, "
+        f"{at}.dataset: found rows, without stored rows, expected a dataset that is uploaded again, "
         "under another name" for at in ("task", "stages[0].task")]
     shelf.lost = set()
     assert checked(shelf)[0].problems() == [], "they are looked for again"
@@ -69,7 +69,7 @@ def test_rows_that_were_changed_are_a_problem(changed: bytes) -> None:
     shelf.changed = changed
     [one] = checked(shelf)
     assert list(map(str, one.problems())) == [
-        "task.dataset: found rows, whose stored rows are not the uploaded ones, expected a dataset that is "
+        "task.dataset: found rows, with stored rows that differ from the uploaded rows, expected a dataset that is "
         "uploaded again, under another name"]
 
 

@@ -117,8 +117,8 @@ def test_the_first_prompt_describes_the_fields_unless_it_should_not() -> None:
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    ({"penalties": {"loop": 0.75}}, "sizes whose sum is less than success, 1"),
-    ({"success": 0.4}, "sizes whose sum is less than success, 0.4"),
+    ({"penalties": {"loop": 0.75}}, "penalties with a sum below success, 1"),
+    ({"success": 0.4}, "penalties with a sum below success, 0.4"),
     ({"penalties": {"loop": -0.1}}, "greater than or equal to 0"),
     ({"penalties": {"looop": 0.1}}, "Extra inputs"),
 ])

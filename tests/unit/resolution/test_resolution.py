@@ -201,7 +201,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
       ("contexts.privileged[1].like", "unknown key with value 1", "one of at, match, text")]),
     ({**BASE, "algorithm": "memocr"}, [("algorithm.advantage", '"memocr"', "needs: a harness whose calls are of")]),
     ({**BASE, "harness": {"name": "folding", "params": {"penalties": {"loop": 0.9}}}},
-     [("harness.params.penalties", '{"loop": 0.9}', "sizes whose sum is less than success, 1")]),
+     [("harness.params.penalties", '{"loop": 0.9}', "penalties with a sum below success, 1")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
     ({**BASE, "algorithm": "dpo"}, [("task.dataset", "nothing", "supervised")]),
     ({**BASE, "batch": {"schedule": {"name": "late", "budget": 8}}},

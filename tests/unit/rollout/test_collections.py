@@ -71,9 +71,10 @@ async def test_an_episode_that_is_cut_at_any_call_offers_the_same(monkeypatch: p
 
 
 @pytest.mark.parametrize(("collection", "items", "words"), [
-    ("others", [1], "found collection 'others', expected one that the harness names: tips"),
+    ("others", [1], "found collection 'others', expected a collection that the harness names: tips"),
     ("tips", ["x" * MOST_BYTES], f"an item of {MOST_BYTES + 2} bytes to 'tips', expected at most {MOST_BYTES}"),
-    ("tips", [float("nan")], "offered to 'tips' what is no JSON"), ("tips", [{1, 2}], "offered to 'tips' what is no"),
+    ("tips", [float("nan")], "offered to 'tips' a value that is not JSON"),
+    ("tips", [{1, 2}], "offered to 'tips' a value that is not"),
     ("tips", list(range(MOST_OF_CALL + 1)), f"more than {MOST_OF_CALL} items after one call")])
 async def test_what_cannot_be_kept_is_refused_in_words(
         monkeypatch: pytest.MonkeyPatch, collection: str, items: list[Any], words: str) -> None:

@@ -42,9 +42,10 @@ class DeskParams(EnvironmentParams):
     shift_days: Annotated[int, Field(ge=-3650, le=3650)] = Field(0, description="Days by which all dates are moved.")
     rename: int = Field(0, ge=0, le=1000, description="Other numbers give other names of people and companies.")
     locked: bool = Field(False, description="Family clean: one of the temporary files may not be changed, and stays.")
-    denied: list[Permission] = Field([], description="What the agent may not do: send mail, change the calendar, "
+    denied: list[Permission] = Field([], description="Actions that the agent may not take: send mail, change the "
+                                     "calendar, "
                                      "write or delete notes, merge contacts. The tool says what is allowed instead.")
-    shell: bool = Field(False, description="Beside the other tools a shell over the files, with a few commands.")
+    shell: bool = Field(False, description="Adds a shell over the files, with a few commands, to the other tools.")
     tools: list[DeskTool] = Field([], description="The only tools that the agent is offered and may call; empty: all.")
     turns: int = Field(40, ge=1, le=1000, description="Most calls and answers of an episode.")
 

@@ -58,7 +58,8 @@ class SalesParams(EnvironmentParams):
 
     personas: list[PersonaName] = Field(list(get_args(PersonaName)), min_length=1, description="Who may be called.")
     lowest: float = Field(0.5, ge=0, le=10, description="Lowest interest from which a customer may buy.")
-    highest: float = Field(1.5, ge=0, le=10, description="Highest one; each customer's is drawn between, in halves.")
+    highest: float = Field(1.5, ge=0, le=10, description="Highest interest; each customer's is drawn between both, in "
+                           "halves.")
     hazard: float = Field(0.03, ge=0, le=1, description="Chance at each text that the customer hangs up.")
     once: bool = Field(True, description="A topic changes the interest once; false: as often as it is raised.")
     repeats: float = Field(-0.5, le=0, description="Change of the interest when the agent says what it said before.")

@@ -24,14 +24,15 @@ _NEEDS = {"openenv": "url", "verifiers": "python and package", "mcp": "url or co
 class Place(Strict):
     """A world: an address, or a program of the operator's. Programs are never a tenant's to name."""
 
-    protocol: Kind = Field(description="What it speaks: openenv, mcp or verifiers.")
+    protocol: Kind = Field(description="Protocol: openenv, mcp or verifiers.")
     url: str = Field("", description="Address of an OpenEnv or MCP server.")
     authorization: str = Field("", repr=False, description="Value of the header Authorization; empty: none.")
     command: list[str] = Field([], description="Program of an MCP server that speaks by its standard input and output.")
-    python: str = Field("", description="Interpreter in whose environment the package verifiers is installed.")
+    python: str = Field("", description="Python interpreter that has the package verifiers.")
     package: str = Field("", description="Name of the environment of verifiers, or of its taskset from 0.4 on.")
     arguments: dict[str, Any] = Field({}, description="Arguments of load_environment, or from 0.4 on the env block.")
-    variables: dict[str, str] = Field({}, description="Environment variables of the program, beside PATH and HOME.")
+    variables: dict[str, str] = Field({}, description="Environment variables of the program, in addition to PATH and "
+                                      "HOME.")
     timeout_s: float = Field(LONGEST_S, gt=0, le=LONGEST_S, description="Seconds that a call may take.")
     memory_mb: int = Field(4096, ge=64, description="Most memory of a program of verifiers, MiB.")
 
@@ -83,7 +84,8 @@ class Lookup:
     def place(self, name: str, protocol: Kind) -> Place:
         """Return a world. Raises WrongParams and EpisodeLost."""
         if self.atlas is None:
-            raise WrongParams("environment", protocol, "a process that plays worlds of others: the simulation service")
+            raise WrongParams("environment", protocol, "the simulation service, the only process that plays foreign "
+                              "worlds")
         return self.atlas.place(name, protocol)
 
     def finder(self, name: str, protocol: Kind) -> Callable[[], Place]:

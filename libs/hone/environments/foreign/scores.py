@@ -11,7 +11,7 @@ class ScoredParams(EnvironmentParams):
     """How rewards of a world become a score."""
 
     score: Literal["sum", "last"] = Field(
-        "sum", description="An episode's reward: the sum of the rewards of its steps, or the last one.")
+        "sum", description="An episode's reward: the sum of the rewards of its steps, or the last reward.")
     least: float = Field(0.0, description="Reward that scores 0. A reward outside least … most masks its sample.")
     most: float = Field(1.0, description="Reward that scores 1.")
     missing: float | None = Field(

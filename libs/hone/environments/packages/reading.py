@@ -50,7 +50,7 @@ def read(files: Mapping[str, bytes], *, trusted: bool = False) -> Package:
 def _check_playable(package: Package) -> None:
     """Raise WrongPackage for a package that has no task, or one whose calls could not be made, and for a wrong row."""
     if not package.tasks:
-        raise WrongPackage(TASKS, "no line", "one task at least")
+        raise WrongPackage(TASKS, "no line", "at least one task")
     if (size := len((PREAMBLE + package.source).encode())) > MOST_SOURCE_BYTES:
         raise WrongPackage(SOURCE, f"{size} bytes", f"at most {MOST_SOURCE_BYTES}")
     for place, tool in enumerate(package.manifest.tools):
@@ -107,7 +107,7 @@ def _check_names(package: Package) -> None:
     for at, named in _lists_of_names(package.manifest):
         for place, name in enumerate(named):
             if name in named[:place]:
-                raise WrongPackage(f"{at}.{place}.name", name, "a name that no other one has")
+                raise WrongPackage(f"{at}.{place}.name", name, "a name that is not used twice")
     for field, found, known in _references(package):
         if found not in known:
             raise WrongPackage(field, found, f"one of {', '.join(known) or 'none'}")

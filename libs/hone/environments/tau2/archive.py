@@ -27,7 +27,7 @@ def collected(directory: Path, code: Path | None = None) -> dict[str, bytes]:
     sources = _contents(code or directory, {".py"})
     named = {name.decode() for source in sources.values() for name in _IMPORTS.findall(source)}
     if len(named) > 1:
-        raise WrongPackage("code", sorted(named), "imports of one domain below tau2.domains")
+        raise WrongPackage("code", sorted(named), "imports of a single domain below tau2.domains")
     name = named.pop() if named else re.sub(r"\W", "_", directory.resolve().name)
     data = {path: content for path, content in _contents(directory, _READ).items()
             if not _UNUSED.fullmatch(path.name)}

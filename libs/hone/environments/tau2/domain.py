@@ -97,7 +97,8 @@ def read(files: Mapping[str, bytes]) -> ServiceDomain:
     if at not in files:
         raise WrongPackage("files", sorted(files)[:20], f"also {at}")
     if not {f"{CODE}/{name}/tools.py", f"{CODE}/{name}/environment.py"} & set(files):
-        raise WrongPackage("files", sorted(files)[:20], f"also {CODE}/{name}/tools.py, or environment.py beside it")
+        raise WrongPackage("files", sorted(files)[:20], f"also {CODE}/{name}/tools.py, or environment.py in the same "
+                           "folder")
     for path in [path for path in files if PurePosixPath(path).name in _DATABASES and path.startswith(DATA)]:
         _json(files[path], PurePosixPath(path).name)
     tasks = _tasks(files[at])

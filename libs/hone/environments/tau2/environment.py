@@ -30,7 +30,8 @@ class Tau2Params(EnvironmentParams):
     domain: str = Field(
         "", max_length=200, description="Name of a domain (`hone environments add NAME DIRECTORY`), or its digest. A "
         "run keeps the digest that the name meant when it was created.")
-    split: str = Field("", max_length=200, description="One of its splits, such as train or test; empty: all tasks.")
+    split: str = Field("", max_length=200, description="A split of the domain, such as train or test; empty: all "
+                       "tasks.")
     tasks: list[str] = Field([], max_length=10_000, description="Ids of the tasks that are played; empty: all.")
     unproven: bool = Field(False, description="Play also tasks whose gold actions failed when the domain was added.")
     words: Speech = Field("scripted", description="Who finds the user's words: fixed rules that follow the scenario, "
@@ -46,7 +47,7 @@ class Tau2Params(EnvironmentParams):
     show_policy: bool = Field(True, description="Show the domain's policy in a system message.")
     judge: dict[str, Any] | None = Field(
         None, description="JSON of a grader, from 0 to 1, for tasks whose reward rests on NL_ASSERTION: its templates "
-        "read item.nl_assertions and item.conversation. Without one such tasks are not played.")
+        "read item.nl_assertions and item.conversation. Without a grader such tasks are not played.")
 
 
 class Tau2World:

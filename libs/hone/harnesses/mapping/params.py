@@ -63,14 +63,13 @@ class MapThenActParams(HarnessParams):
     least_know: float = Field(0.1, ge=0, le=1, description="e_k: at most this mean of new knowledge, and")
     least_novelty: float = Field(0.7, ge=0, le=1, description="e_n: at most this mean of novelty, end exploration.")
     balance: float = Field(0.5, ge=0, le=1, description="b, weight of new knowledge against novelty in r_int.")
-    intrinsic: float = Field(0.0, ge=0, le=10, description="What each step of exploration is paid, times r_int; 0: "
-                             "nothing.")
+    intrinsic: float = Field(0.0, ge=0, le=10, description="Reward of each step of exploration, times r_int; 0: none.")
     reset: bool = Field(True, description="Explore in a copy of the environment, so that the task begins in its first "
                         "state; false: in the environment itself, by harmless actions alone.")
     harmless: list[Annotated[str, StringConstraints(pattern=r"^\S+$")]] = Field(
         ["look", "examine", "open", "go", "inventory"], min_length=1, description="First words of actions that change "
-        "nothing that matters, in any case; others are refused while exploring without `reset`.")
-    append: bool = Field(True, description="Tell new facts that are seen while acting, beside the map.")
+        "nothing that matters, in any case; any other action is refused while exploring without `reset`.")
+    append: bool = Field(True, description="Show new facts that are seen while acting, in addition to the map.")
     map_characters: int = Field(2048, ge=1, description="Most characters of the map; of a longer one the layout "
                                 "entries go first that have least to do with the task, rules never.")
     knowledge: Literal["read", "build", "off"] = Field(
@@ -82,19 +81,19 @@ class MapThenActParams(HarnessParams):
     knowledge_characters: int = Field(4096, ge=1, description="Most characters of the knowledge that is read.")
     rounds: int = Field(3, ge=1, le=16, description="Tries of a task from which knowledge is built.")
     success: float = Field(1.0, gt=0, description="The environment's own score of an episode that succeeds.")
-    explore: str = Field(EXPLORE, max_length=20_000, description="What exploration is asked: {task}, {knowledge}, "
+    explore: str = Field(EXPLORE, max_length=20_000, description="Prompt of exploration: {task}, {knowledge}, "
                          "{budget}.")
-    signals: str = Field(SIGNALS, max_length=2000, description="What follows each observation of exploration: {step}, "
+    signals: str = Field(SIGNALS, max_length=2000, description="Text after each observation of exploration: {step}, "
                          "{budget}, {know}, {novelty}; empty: nothing.")
-    write: str = Field(WRITE, max_length=20_000, description="What a map is asked: {task}, {knowledge}, {history}.")
+    write: str = Field(WRITE, max_length=20_000, description="Prompt for a map: {task}, {knowledge}, {history}.")
     execute: str = Field(EXECUTE, max_length=20_000, description="The task with knowledge or a map: {task}, "
                          "{knowledge}, {map}. Without both it is the environment's own opening.")
-    analyse: str = Field(ANALYSE, max_length=20_000, description="What is asked before knowledge is built: {task}, "
+    analyse: str = Field(ANALYSE, max_length=20_000, description="Prompt before knowledge is built: {task}, "
                          "{knowledge}.")
-    attempt: str = Field(TRY, max_length=20_000, description="What a try is asked: {task}, {knowledge}, {priorities}, "
+    attempt: str = Field(TRY, max_length=20_000, description="Prompt of a try: {task}, {knowledge}, {priorities}, "
                          "{reflections}.")
-    reflect: str = Field(REFLECT, max_length=20_000, description="What is asked after a try that failed: {task}, "
+    reflect: str = Field(REFLECT, max_length=20_000, description="Prompt after a failed try: {task}, "
                          "{episode}.")
-    distill: str = Field(DISTILL, max_length=20_000, description="What knowledge is asked: {task}, {knowledge}, "
+    distill: str = Field(DISTILL, max_length=20_000, description="Prompt for knowledge: {task}, {knowledge}, "
                          "{episode}.")
-    characters: int = Field(8000, ge=1, description="Most characters of what was done that is shown; its end.")
+    characters: int = Field(8000, ge=1, description="Most characters of the shown history; its end is shown.")

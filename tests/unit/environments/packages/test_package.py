@@ -58,7 +58,7 @@ def changed(file: str, old: str, new: str) -> dict[str, bytes]:
     (changed(TASKS, '"email":"ada@mail.org","order_id"', '"email":"' + "a" * 2**20 + '","order_id"'),
  "tasks.jsonl.0.initial: found '1048"),
     (changed(TASKS, '{"email":"ada@mail.org"}', '{"email":' + "[" * 60 + "]" * 60 + "}"), "nested more than 50 deep"),
-    ({**shop().files, TASKS: b"\n"}, "tasks.jsonl: found 'no line', expected one task at least"),
+    ({**shop().files, TASKS: b"\n"}, "tasks.jsonl: found 'no line', expected at least one task"),
     ({**shop().files, SOURCE: b"def find_order(db, email): ..."}, "1.name: found 'cancel_order', expected the"),
     (changed(MANIFEST, '"parameters":{"email"', '"parameters":{"db":{},"email"'), "tools.0.parameters: found 'db'"),
     ({**shop().files, SOURCE: b"#" * 2**18}, "tools.py: found '2"),

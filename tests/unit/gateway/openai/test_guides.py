@@ -67,7 +67,7 @@ def test_an_engines_refusal_names_the_schema(detail: str) -> None:
         raise WrongRequest(detail)
     (problem,) = refused.value.problems
     assert (problem.field, problem.expected) == (
-        "response_format.json_schema.schema", "what answers can be held to: it is bad")
+        "response_format.json_schema.schema", "a format that answers can be held to: it is bad")
 
 
 def test_other_refusals_pass() -> None:
