@@ -9,6 +9,8 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment, StrictUndefined, Template
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from services.gateway.declarations import SCOPE
+
 router = APIRouter(include_in_schema=False)
 
 _METHODS = ("get", "post", "patch", "put", "delete")
@@ -54,7 +56,7 @@ def sections(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def _operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
     return {
         "method": method.upper(), "path": path, "anchor": f"{method}{path}".replace("/", "-"),
-        "text": operation.get("description", operation["summary"]),
+        "text": operation.get("description", operation["summary"]), "scope": operation.get(SCOPE, ""),
         "parameters": [_parameter(parameter) for parameter in operation.get("parameters", [])],
         "bodies": [body for kind, content in operation.get("requestBody", {}).get("content", {}).items()
                    for body in _bodies(kind, content)],

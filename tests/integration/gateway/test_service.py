@@ -15,6 +15,7 @@ from hone.client import Client, every
 from hone.client.errors import Refused
 from hone.stack import ports
 from hone.store.database import Database
+from services.gateway.app import declarations
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import ABSENT, Gateway
 from tests.servers.children import Children
@@ -32,6 +33,8 @@ class TestOpenPaths:
             for method in methods:
                 assert f"<b>{method.upper()}</b>{path}</h3>" in page.text
         assert "sort_digits" in page.text
+        assert page.text.count("<small>Scope: admin.</small>") == sum(
+            one.scope == "admin" for one in declarations().routes)
         assert "http://cdn" not in page.text
         assert "<script" not in page.text
 
