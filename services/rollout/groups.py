@@ -11,6 +11,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
+from hone.catalogue import packages
 from hone.crashpoints import reach
 from hone.graders.graded_calls import with_scores
 from hone.graders.sample import Reads, answering, sent
@@ -78,6 +79,8 @@ class Groups:
         with tracing.span("group", run_id=claim.run_id, group_id=claim.id, attempt=claim.attempt,
                           samples=claim.order.n):
             async with asyncio.timeout(claim.remaining_s):
+                if lacking := packages.lacking(claim.order.packages, "rollout worker"):
+                    await self._retry.refuse(claim, lacking)
                 try:
                     return await self._run(claim)
                 except Unreadable as error:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from hone.algorithms import presets
 from hone.environments.catalogue import ENVIRONMENTS
 from hone.harnesses.catalogue import HARNESSES
-from hone.resolution import batches, evaluation_only, judge_checks, shape, sources, stages, stop_texts
+from hone.resolution import batches, evaluation_only, judge_checks, packages, shape, sources, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
 from hone.resolution.shape import covered
@@ -80,13 +80,15 @@ def read(raw: Fields) -> Reading:
         of_run, _ = check(stages.rest(spec), unread)
         problems += [*of_run, *stages.problems(spec, [*problems, *of_run], unread)]
         problems += [*judge_checks.problems(spec, unread), *evaluation_only.problems(spec, unread)]
+    problems += packages.problems(spec)
     return Reading(spec if problems else _resolved(spec), problems, unread)
 
 
 def _resolved(spec: RunSpec) -> RunSpec:
-    return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec), "model": _filled_model(spec.model),
-                                   "critic": _filled_critic(spec),
-                                   "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
+    resolved = spec.model_copy(update={
+        **_filled(spec), "eval": _filled_eval(spec), "model": _filled_model(spec.model),
+        "critic": _filled_critic(spec), "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
+    return resolved.model_copy(update={"packages": packages.of(resolved)})
 
 
 def _without_rollouts(spec: RunSpec, raw: Fields) -> RunSpec:

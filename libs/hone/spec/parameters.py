@@ -9,6 +9,11 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def is_empty(value: dict[str, str]) -> bool:
+    """Return whether a mapping is left out of a spec's JSON: most runs have nothing in it."""
+    return not value
+
+
 def is_none(value: object) -> bool:
     """Return whether a field is left out of a spec's JSON: one that is newer than the specs of stored runs."""
     return value is None

@@ -8,7 +8,7 @@ from pydantic_core import CoreSchema
 
 from hone.spec.model import ModelSpec
 from hone.spec.noise import EvalNoise, NoiseSpec
-from hone.spec.parameters import Strict, is_none
+from hone.spec.parameters import Strict, is_empty, is_none
 from hone.spec.roles import ContextsSpec, RolesSpec
 from hone.text.rules import TextRules
 
@@ -330,6 +330,9 @@ class RunSpec(Strict):
         "is used up the run pauses, until the budget is raised (`hone runs budget`); null: no bound.")
     deadline_s: float = Field(
         86_400, gt=0, le=LONGEST_S, description="Seconds after which an unfinished run fails.")
+    packages: dict[str, str] = Field(
+        {}, exclude_if=is_empty, description="Installed packages, with their versions, whose environments, graders, "
+        "harnesses or methods the run names. Hone fills it in; a process without one of them says so.")
 
     @model_validator(mode="before")
     @classmethod

@@ -82,6 +82,7 @@ class Order(BaseModel):
     harness: str = "chat"
     harness_params: dict[str, Any] = {}
     collections: dict[str, int] = {}  # version of each collection that the harness reads; 0: it has none yet
+    packages: dict[str, str] = {}  # of other authors, with versions, whose members the run names
     chat: TextRules = TextRules()  # how conversations become text
     model_id: str  # the policy
     max_positions: int | None = None  # most tokens that the policy can read; None: not recorded

@@ -58,7 +58,8 @@ def request_groups(
               collections=pinned[harnesses[task.source].name], chat=spec.chat, model_id=lease.model_id,
               max_positions=max_positions, version_id=version_id, waves=own.waves, budget=own.budget,
               sampled=None if task.sampled is None else dict(task.sampled), roles=roles, voices=voices,
-              privileged=texts, traceparent=traceparent, deviation_judge=_deviation_judge(noise))
+              privileged=texts, traceparent=traceparent, deviation_judge=_deviation_judge(noise),
+              packages=spec.packages)
         for place, (task, own) in enumerate(zip(tasks, granted, strict=True))]
     return transaction.run(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hone.algorithms import presets
 from hone.algorithms.slots import builder
+from hone.catalogue import packages
 from hone.crashpoints import reach
 from hone.process.heartbeat import engine_fresh_s
 from hone.queues.hints import Hints
@@ -171,9 +172,14 @@ class RunDriver:
         with fenced(self._database, self.lease) as transaction:
             if action.event is not None:
                 record_event(transaction, self.lease, action.event)
-            close(transaction, self.lease, action.state, action.reason, action.dropped)
+            close(transaction, self.lease, action.state, self._reason(action), action.dropped)
         if action.event is not None and action.event.kind == DRIFTED:
             metrics.JUDGES_DRIFTED.inc()
+
+    def _reason(self, action: decisions.End) -> str | None:
+        """Return the reason of an end; a failure also names the packages that each process needs."""
+        failed = action.state == "failed" and action.reason is not None
+        return f"{action.reason}{packages.beside(self.lease.spec.packages)}" if failed else action.reason
 
     def _set_state(self, action: decisions.SetState, view: View) -> None:
         """Pause the run or let it go on. An event tells of a pause by a limit, and of its end."""

@@ -10,6 +10,7 @@ import grpc
 from psycopg import DataError
 from psycopg.errors import DiskFull
 
+from hone.catalogue import packages
 from hone.process.outages import AWAY, Outages, full_database
 from hone.rpc import errors
 from hone.store.database import Database
@@ -71,6 +72,9 @@ class RunThread:
                 self._ended(self)
 
     def _move_on(self) -> None:
+        if lacking := packages.lacking(self.lease.spec.packages, "driver"):
+            self._outages.outlast(partial(self._fail, lacking))
+            return
         try:
             run = self._make()
         except (LookupError, ValueError) as problem:
@@ -157,7 +161,7 @@ class RunThread:
 
     def _fail(self, reason: str) -> None:
         with fenced(self._database, self.lease) as transaction:
-            close(transaction, self.lease, "failed", reason, "failed")
+            close(transaction, self.lease, "failed", reason + packages.beside(self.lease.spec.packages), "failed")
 
     def _answer_rpc_error(self, run: RunDriver, error: grpc.RpcError) -> None:
         code, details, end = error.code(), errors.reason(error), errors.memory_end(error)
