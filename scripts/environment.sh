@@ -7,12 +7,10 @@ directory=$1 purpose=$2 python=${3:-$(command -v python3.11 || command -v python
 case $purpose in
   train) extras=train ;;
   bench) extras=train,bench ;;
-  test) extras=train,dev,textworld,tensorboard,mlflow,wandb ;;
+  test) extras=train,dev,moto,textworld,tensorboard,mlflow,wandb ;;
   vllm) extras=vllm,test ;;
   *) echo "purpose: found $purpose, expected train, bench, test or vllm" >&2; exit 2 ;;
 esac
-# The S3 server of the tests is Ceph's where it is installed, otherwise moto's.
-if [[ $purpose == test ]] && ! command -v radosgw > /dev/null; then extras+=,moto; fi
 begin=$SECONDS
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
