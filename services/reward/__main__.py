@@ -23,7 +23,7 @@ from services.reward.grading import Grading
 from services.reward.jobs import Jobs
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
-from services.reward.queue import GradingQueue, Part
+from services.reward.queue import KIND, GradingQueue, Part
 from services.reward.second_opinions import SecondOpinions
 from services.reward.service import Reward
 from services.reward.stored_samples import StoredSamples
@@ -41,16 +41,16 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     sandbox = Sandbox(chosen.addresses.sandbox, chosen.stack_token)
     worlds = Worlds(chosen.addresses.simulation, chosen.stack_token)
     judges, owner = AskedJudges(chosen, database, client), chosen.process_name or ids.new("reward")
-    grading, ledger, jobs = Grading(pool, Helpers(judges, sandbox, worlds)), Ledger(database), Jobs(database, owner)
+    grading, ledger, jobs = Grading(pool, Helpers(judges, sandbox, worlds)), Ledger(database), Jobs(database)
     store = objects.connect(chosen.objects_url)
     checks = GraderChecks(CheckParts(grading, judges, CheckRows(database), LabelledSets(database, store)))
-    worker = Worker(database, owner, {"grader_check": checks.kind})
     part = Part(grading, ledger, jobs, SecondOpinions(database, grading, ledger))
-    queue = GradingQueue(part, chosen, chosen.grades_at_once)
+    grades = GradingQueue(part, chosen, chosen.grades_at_once)
+    worker = Worker(database, owner, {KIND: grades.kind, "grader_check": checks.kind})
     stored = StoredSamples(database, store, worlds)
-    reward = Reward(grading, ledger, queue, stored, chosen.tenant_samples)
+    reward = Reward(grading, ledger, grades, stored, chosen.tenant_samples)
     try:
-        async with queue.working(), worker.working():
+        async with grades.hearing(worker.wake), worker.working():
             await serve(
                 chosen.addresses.reward, SERVICE, chosen.stack_token,
                 lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),

@@ -3,18 +3,17 @@
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec, spec
+from hone.jobs.job import Job
 from hone.rpc import outage
 from hone.store.database import AsyncDatabase, Row
 from services.reward.grading import Key
 from services.reward.ledger import Account
 
-LEASE_S = 60.0
-"""Seconds after which a job whose service is silent is another one's."""
 RETRIES_S = (1.0, 4.0)
 """Seconds before the second and the third attempt at a grade that the system failed."""
 LATER_S = (60.0, 600.0, 3600.0, 6 * 3600.0)
@@ -23,18 +22,13 @@ LATER_S = (60.0, 600.0, 3600.0, 6 * 3600.0)
 
 @dataclass(frozen=True)
 class GradingJob:
-    """A job that this service has taken."""
+    """A job that this service has begun."""
 
-    id: int
     account: Account
     spec: Spec
     samples: Mapping[Key, Sent]
     attempts: int  # this one included
-
-    @property
-    def late(self) -> bool:
-        """Whether the samples were masked already."""
-        return self.attempts > len(RETRIES_S) + 1
+    late: bool  # the samples were masked already
 
     @property
     def pause_s(self) -> float | None:
@@ -51,8 +45,8 @@ class GradingJob:
 class Jobs:
     """The rows of jobs. Each method raises NotReady, with the reason, while the database is away."""
 
-    def __init__(self, database: AsyncDatabase, owner: str) -> None:
-        self._database, self._owner = database, owner
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def add(self, account: Account, grader: Spec, units: Iterable[Mapping[Key, Sent]]) -> int:
         """Add a job for each unit, samples of one group, unless it is there. Return how many are new."""
@@ -61,41 +55,11 @@ class Jobs:
             rows = await self._database.all("grading_jobs.add", **account.names(), jobs=json.dumps(lines))
         return len(rows)
 
-    async def claim(self, count: int) -> list[GradingJob]:
-        """Take up to `count` jobs that are due."""
+    async def begin(self, job: Job) -> GradingJob | None:
+        """Return the grader and the samples of a job, None if its group was deleted."""
         with outage.reported():
-            rows = await self._database.all(
-                "grading_jobs.claim", count=count, owner=self._owner, lease_s=LEASE_S)
-        return list(map(_job, rows))
-
-    async def renew(self, ids: Sequence[int]) -> None:
-        """Keep jobs that are in work."""
-        with outage.reported():
-            await self._database.run("grading_jobs.renew", ids=list(ids), owner=self._owner, lease_s=LEASE_S)
-
-    async def done(self, job: GradingJob) -> None:
-        """Delete a job whose grades are stored."""
-        with outage.reported():
-            await self._database.run("grading_jobs.done", id=job.id)
-
-    async def again(self, job: GradingJob, after_s: float, reason: str, parked: bool, counts: bool = True) -> None:
-        """Let a job be taken again later. `counts`: this was an attempt."""
-        with outage.reported():
-            await self._database.run(
-                "grading_jobs.again", id=job.id, owner=self._owner, attempts=job.attempts, after_s=after_s,
-                reason=reason[:2000], state="parked" if parked else "waiting", unused=int(not counts))
-
-    async def release(self) -> None:
-        """Let others take the jobs that a process of this name has."""
-        with outage.reported():
-            await self._database.run("grading_jobs.release", owner=self._owner)
-
-    async def soonest_s(self, most_s: float) -> float:
-        """Return the seconds until a job is due, at most `most_s`."""
-        with outage.reported():
-            row = await self._database.one("grading_jobs.soonest")
-        left_s = row["left_s"] if row else None
-        return most_s if left_s is None else max(0.0, min(most_s, left_s))
+            row = await self._database.one("grading_jobs.begin", id=job.subject)
+        return None if row is None else begun(job, row)
 
     async def reason(self, account: Account, group_ids: Iterable[int]) -> str:
         """Return why grades are not there yet, for people."""
@@ -113,9 +77,10 @@ def _line(account: Account, grader: Spec, unit: Mapping[Key, Sent]) -> dict[str,
             "body": base64.b64encode(zlib.compress(json.dumps(body).encode(), 1)).decode()}
 
 
-def _job(row: Row) -> GradingJob:
+def begun(job: Job, row: Row) -> GradingJob:
+    """Return the job of a row."""
     body = json.loads(zlib.decompress(row["body"]))
     samples = {(row["group_id"], index): Sent(**sent)
                for index, sent in zip(row["indexes"], body["samples"], strict=True)}
     account = Account(row["tenant_id"], row["run_id"], row["grader_hash"], body["key"], row["regrade_no"])
-    return GradingJob(row["id"], account, spec(body["grader"]), samples, row["attempts"])
+    return GradingJob(account, spec(body["grader"]), samples, job.attempts, job.late)

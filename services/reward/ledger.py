@@ -12,7 +12,7 @@ from hone.graders.contract import Result, Scored, Status
 from hone.graders.error_kinds import error_kind
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
-from hone.store.database import AsyncDatabase, Row
+from hone.store.database import AsyncDatabase, AsyncTransaction, Row
 from services.reward.grading import Key
 from services.reward.storable import storable_result
 
@@ -65,23 +65,28 @@ class Ledger:
     async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, StoredGrade]:
         """Store results and return each sample's stored grade: the new one, or an earlier one."""
         results = {key: storable_result(result) for key, result in results.items()}
-        lines = [line for key, result in results.items() for line in _lines(key, result)]
-        group_ids = sorted({group_id for group_id, _ in results})
         with outage.reported():
             async with self._database.transaction() as opened:
-                rows = await opened.all("grades.add", **account.names(), group_ids=group_ids,
-                                        grades=to_json(lines).decode())
-                added = {(row["group_id"], row["index"]): row["id"] for row in rows if _whole(row)}
-                seconds = sum(results[key].cost_ms for key in added) / 1000
-                used = {"kinds": ["grades", "grading_s"], "amounts": [float(len(added)), seconds]}
-                if account.key_id:
-                    await opened.run("usage.add_of_run_by_key", run_id=account.run_id, key_id=account.key_id, **used)
-                else:
-                    await opened.run("usage.add", run_id=account.run_id, **used)
+                added = await write(opened, account, results)
         grades = {key: StoredGrade(grade_id, results[key]) for key, grade_id in added.items()}
         if earlier := results.keys() - grades.keys():
             grades |= await self.stored(account, earlier)
         return grades
+
+
+async def write(opened: AsyncTransaction, account: Account, results: Mapping[Key, Result]) -> dict[Key, int]:
+    """Store results that can be stored as text, with their usage. Return the ids of the new grades."""
+    lines = [line for key, result in results.items() for line in _lines(key, result)]
+    group_ids = sorted({group_id for group_id, _ in results})
+    rows = await opened.all("grades.add", **account.names(), group_ids=group_ids, grades=to_json(lines).decode())
+    added = {(row["group_id"], row["index"]): row["id"] for row in rows if _whole(row)}
+    seconds = sum(results[key].cost_ms for key in added) / 1000
+    used = {"kinds": ["grades", "grading_s"], "amounts": [float(len(added)), seconds]}
+    if account.key_id:
+        await opened.run("usage.add_of_run_by_key", run_id=account.run_id, key_id=account.key_id, **used)
+    else:
+        await opened.run("usage.add", run_id=account.run_id, **used)
+    return added
 
 
 def _whole(row: Row) -> bool:

@@ -1,37 +1,39 @@
 """The queue of grades by judges and programs. Whoever asks waits for what is stored; the work goes on without them.
 
-A job is a row. Hints of the queue `grades` say that there are some, and services look for themselves as well.
+Hints of the queue `grades` say that there are jobs, and the worker looks for them as well.
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
 from hone.crashpoints import reach
-from hone.graders.contract import Result, Status
+from hone.graders.contract import Result, Status, failure
 from hone.graders.error_kinds import ErrorKind, error_kind
 from hone.graders.sample import Sent
 from hone.graders.specs import Spec
-from hone.process import ending
+from hone.jobs.job import Again, Done, Failed, Job, Kind, Outcome
 from hone.process.line import StillWaiting, Turn
 from hone.queues.hearing import Hearing
 from hone.queues.hints import Hints
 from hone.queues.topology import CLAIM_GRADES, GRADES
-from hone.rpc.errors import NotReady
 from hone.spec.settings import Settings
+from hone.store.database import AsyncTransaction
+from services.reward import ledger
 from services.reward.grading import Grading, Key, units
-from services.reward.jobs import LEASE_S, GradingJob, Jobs
+from services.reward.jobs import GradingJob, Jobs, begun
 from services.reward.ledger import Account, Ledger, StoredGrade
 from services.reward.second_opinions import SecondOpinions
+from services.reward.storable import storable_result
 
-_LOOK_S, _BREATH_S = 0.5, 0.05
-"""Seconds between two looks for grades that others store, and between two looks for jobs."""
+_LOOK_S = 0.5
+"""Seconds between two looks for grades that others store."""
 _TURN_S, _BUSY_S = 60.0, 1.0
 """Seconds that a job waits for a place, and before it is taken again if it found none."""
-_log = logging.getLogger(__name__)
+_CRASHES_S = (60.0,) * 4
+"""Seconds before an attempt after a crash of this service's own. After the last one the samples are masked."""
+KIND = "grading"
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,14 @@ class Part:
 
 
 class GradingQueue:
-    """Adds jobs for who asks, and works on those that are due, `most` at a time."""
+    """Adds jobs for who asks, and is the kind of jobs that grades them, `most` at a time."""
 
     def __init__(self, part: Part, settings: Settings, most: int) -> None:
         self._part, self._settings, self._most = part, settings, most
         self._hints = Hints(settings, GRADES, CLAIM_GRADES)
-        self._due, self._stored = asyncio.Event(), asyncio.Condition()
-        self._working = dict[int, asyncio.Task[None]]()
+        self._stored = asyncio.Condition()
+        self._wake: Callable[[str], None] = lambda _: None
+        self.kind = Kind(self._work, self._record, at_once=most, pauses_s=_CRASHES_S)
 
     async def graded(
         self, account: Account, spec: Spec, samples: Mapping[Key, Sent], turn: Turn
@@ -61,7 +64,7 @@ class GradingQueue:
             return
         together = [{key: samples[key] for key in keys} for keys in units(spec, samples)]
         if added := await self._part.jobs.add(account, spec, together):
-            self._due.set()
+            self._wake(KIND)
             await asyncio.to_thread(self._hints.send, min(added, self._most))
         missing, ends = set(samples), asyncio.get_running_loop().time() + turn.wait_s
         while missing:
@@ -81,89 +84,58 @@ class GradingQueue:
                 await self._stored.wait()
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Work on jobs until the context ends; then others may take those that are not done."""
-        loop = asyncio.get_running_loop()
-        with suppress(NotReady):
-            await self._part.jobs.release()  # of an earlier process of this name
-        hearing = Hearing(self._settings, GRADES, lambda: loop.call_soon_threadsafe(self._due.set))
-        tasks = [asyncio.create_task(self._take_forever()), asyncio.create_task(self._renew_forever())]
+    async def hearing(self, wake: Callable[[str], None]) -> AsyncIterator[None]:
+        """Have the worker woken, by `wake`, for each hint of new jobs until the context ends."""
+        loop, self._wake = asyncio.get_running_loop(), wake
+        hearing = Hearing(self._settings, GRADES, lambda: loop.call_soon_threadsafe(wake, KIND))
         try:
             yield
         finally:
             hearing.close()
-            await ending.cancelled([*tasks, *self._working.values()])
-            with suppress(NotReady):
-                await self._part.jobs.release()
             self._hints.close()
 
-    async def _take_forever(self) -> None:
-        while True:
-            self._due.clear()
-            try:
-                pause_s = await self._take()
-            except NotReady as away:
-                _log.warning("no grades are taken: %s", away)
-                pause_s = self._settings.sweep_s
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(_BREATH_S, pause_s)):
-                    await self._due.wait()
-
-    async def _take(self) -> float:
-        """Take jobs for the free places, and return the seconds until there may be more to take."""
-        free = self._most - len(self._working)
-        taken = await self._part.jobs.claim(free) if free else []
-        for job in taken:
-            self._working[job.id] = task = asyncio.create_task(self._work(job))
-            task.add_done_callback(partial(self._ended, job.id))
-        most_s = self._settings.sweep_s
-        return most_s if len(taken) == free else await self._part.jobs.soonest_s(most_s)
-
-    def _ended(self, job_id: int, task: asyncio.Task[None]) -> None:
-        del self._working[job_id]
-        self._due.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a grade of job %d failed; it is taken again", job_id, exc_info=error)
-
-    async def _renew_forever(self) -> None:
-        while True:
-            await asyncio.sleep(LEASE_S / 3)
-            with suppress(NotReady):  # the lease lasts for two more
-                await self._part.jobs.renew(list(self._working))
-
-    async def _work(self, job: GradingJob) -> None:
-        """Grade a job once and settle it. While the database is away nothing is settled: the job is taken again."""
+    async def _work(self, taken: Job) -> Outcome:
+        """Grade a job once, and store its grades or have it tried again. Raises NotReady while the database is away."""
+        job = await self._part.jobs.begin(taken)
+        if job is None:
+            return Done()
         account = job.account
         turn = Turn(account.run_id, _TURN_S, account.tenant_id, account.key_id)
         try:
             results = await self._part.grading.once(job.spec, tuple(job.samples.values()), turn)
         except StillWaiting as waiting:
-            await self._part.jobs.again(job, _BUSY_S, str(waiting), parked=job.late, counts=False)
-            return
+            return Again(str(waiting), _BUSY_S, counts=False)
         graded = dict(zip(job.samples, results, strict=True))
         await self._part.opinions.ask(job, graded, turn)
-        await self._settle(job, graded)
+        return await self._settled(job, graded)
 
-    async def _settle(self, job: GradingJob, results: Mapping[Key, Result]) -> None:
-        """Store what a job's grades are, or let it be tried again where the system failed.
+    async def _settled(self, job: GradingJob, results: Mapping[Key, Result]) -> Outcome:
+        """Store the grades of a job, or have it tried again where the system failed.
 
         After the last attempt its samples are masked. Their late grade stands beside, and nobody trains on it.
         """
         why = next((": ".join((one.status, *one.reasons)) for one in results.values() if _may_pass(one)), None)
         if why and job.pause_s is not None:
-            await self._part.jobs.again(job, job.pause_s, why, parked=False)
-            return
+            return Again(why, job.pause_s)
         if not (why and job.late and job.later_s):
             account = replace(job.account, regrade_no=1) if job.late else job.account
             reach("grade.before-row")
             await self._part.ledger.add(account, results)
             reach("grade.after-row")
-        if why and job.later_s:
-            await self._part.jobs.again(job, job.later_s, why, parked=True)
-        else:
-            await self._part.jobs.done(job)
-        async with self._stored:
-            self._stored.notify_all()
+            async with self._stored:
+                self._stored.notify_all()
+        return Again(why, job.later_s, late=True) if why and job.later_s else Done()
+
+    async def _record(self, opened: AsyncTransaction, taken: Job, outcome: Outcome) -> None:
+        """Delete the row of a job that has ended. Samples that nobody could grade are masked."""
+        if isinstance(outcome, Again):
+            return
+        row = await opened.one("grading_jobs.begin", id=taken.subject) if isinstance(outcome, Failed) else None
+        if row is not None and isinstance(outcome, Failed):
+            job = begun(taken, row)
+            masked = storable_result(failure(Status.INFRA_ERROR, outcome.reason))
+            await ledger.write(opened, job.account, dict.fromkeys(job.samples, masked))
+        await opened.run("grading_jobs.done", id=taken.subject)
 
 
 def _may_pass(result: Result) -> bool:

@@ -19,6 +19,7 @@ class Job:
     epoch: int  # grows whenever the job is taken
     takedowns: int = 0  # workers in a row that went away with it
     reason: str | None = None  # why the attempt before did not end it
+    late: bool = False  # an attempt asked that it wait behind all jobs that are not
 
     @property
     def fence(self) -> dict[str, int]:
@@ -40,7 +41,7 @@ class Again:
     reason: str
     after_s: float | None = None  # None: as the kind's pauses say, and never after the last of them
     counts: bool = True  # as an attempt
-    late: bool = False  # it waits behind all jobs that are not
+    late: bool = False  # from now on it waits behind all jobs that are not late
     found: Any = None
 
 
@@ -74,4 +75,4 @@ class Kind:
             return outcome
         if job.attempts > len(self.pauses_s):
             return Failed(f"{outcome.reason} (after {job.attempts} attempts)", outcome.found)
-        return Again(outcome.reason, self.pauses_s[job.attempts - 1], outcome.counts, outcome.late)
+        return Again(outcome.reason, self.pauses_s[job.attempts - 1], outcome.counts)

@@ -16,8 +16,8 @@ from hone.store.database import AsyncDatabase
 
 MOST_TAKEDOWNS = 5
 """Workers in a row that may go away with a job before it is given up."""
-_LOOK_S, _BREATH_S = 0.5, 0.05
-"""Seconds between two looks for jobs: at most, and at least."""
+_LOOK_S = 0.5
+"""Seconds between two looks for jobs, if nothing wakes the worker."""
 _RENEWALS = 12
 """Renewals in a lease. A job whose subject was deleted stops at the next one."""
 _log = logging.getLogger(__name__)
@@ -32,10 +32,11 @@ class Worker:
         self._kinds, self._lease_s = kinds, lease_s
         self._rows = JobRows(database, name, list(kinds), lease_s)
         self._working = dict[Job, asyncio.Task[None]]()
-        self._woken = asyncio.Event()
+        self._due, self._woken = set[str](), asyncio.Event()
 
-    def wake(self) -> None:
-        """Look for jobs at once: there may be new ones."""
+    def wake(self, kind: str) -> None:
+        """Look for jobs of a kind at once: some may be new."""
+        self._due.add(kind)
         self._woken.set()
 
     @asynccontextmanager
@@ -53,13 +54,13 @@ class Worker:
 
     async def _take_forever(self) -> None:
         while True:
+            due, self._due = self._due or set(self._kinds), set()
             self._woken.clear()
-            for name, kind in self._kinds.items():
+            for name in due:
                 try:
-                    await self._take(name, kind)
+                    await self._take(name, self._kinds[name])
                 except OperationalError as away:
                     _log.warning("no jobs of kind %s are taken: %s", name, away)
-            await asyncio.sleep(_BREATH_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_S):
                     await self._woken.wait()
@@ -72,7 +73,7 @@ class Worker:
 
     def _ended(self, job: Job, _: asyncio.Task[None]) -> None:
         del self._working[job]
-        self._woken.set()
+        self.wake(job.kind)
 
     async def _renew_forever(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,8 +14,9 @@ from hone import sealing
 from hone.api import reward_pb2
 from hone.api.reward_pb2 import Grade, GradeItem, GradeRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
+from hone.graders import specs
 from hone.store.sql import statement
-from tests.integration.reward.rows import Run, make_run
+from tests.integration.reward.rows import Run, connection, make_run
 from tests.servers.judge import KEY, ScriptedJudge, listening
 from tests.servers.service import running
 
@@ -130,13 +132,16 @@ def test_no_verdict_masks_the_sample_and_a_late_one_stands_beside(
     assert [event["kind"] for event in events] == ["judge.failed"]
     assert "judge scripted" in events[0]["message"]
     assert (judge.attempts["status 500"], judge.attempts["garbage"], judge.attempts["number 7"]) == (6, 3, 1)
-    jobs = run.all("SELECT indexes, state, attempts FROM grading_jobs WHERE run_id = %s ORDER BY indexes", run.id)
-    assert [(job["indexes"], job["state"], job["attempts"]) for job in jobs] == [
-        ([index], "parked", 3) for index in range(3)]
+    [late] = wait_for_rows(
+        run, "SELECT array_agg(g.indexes[1] ORDER BY g.indexes) AS indexes, array_agg(DISTINCT j.attempts) AS attempts"
+        " FROM grading_jobs g JOIN jobs j ON j.subject = g.id::text WHERE g.run_id = %s AND j.late"
+        " HAVING count(*) = 3", run.id)
+    assert late == {"indexes": [0, 1, 2], "attempts": [3]}
     judge.mended.add("status 500")
-    run.do("UPDATE grading_jobs SET due_at = now() WHERE run_id = %s AND indexes = '{0}'", run.id)
-    late = wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s AND regrade_no = 1", run.id)
-    assert [row["value"] for row in late] == [1.0]
+    run.do("UPDATE jobs SET due_at = now() WHERE subject = (SELECT id::text FROM grading_jobs WHERE run_id = %s"
+           " AND indexes = '{0}')", run.id)
+    [beside] = wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s AND regrade_no = 1", run.id)
+    assert beside["value"] == 1.0
     [first] = run.all("SELECT status FROM grades WHERE run_id = %s AND regrade_no = 0 AND index = 0", run.id)
     assert first["status"] == "judge_error", "what the run learnt from stays"
 
@@ -152,7 +157,7 @@ def test_the_work_goes_on_when_who_asked_is_gone(reward: Any, run: Run, judge: S
     assert wait_for_rows(run, "SELECT value FROM grades WHERE run_id = %s", run.id)[0]["value"] == 1.0
     assert reward.Grade(asked, timeout=30).grades[0].score == 1.0
     assert judge.attempts["rest"] == 1
-    assert not run.all("SELECT id FROM grading_jobs WHERE run_id = %s", run.id)
+    wait_for_end(run)
 
 
 def test_a_killed_service_loses_no_grade(reward: Any, run: Run, judge: ScriptedJudge, postgres_url: str) -> None:
@@ -165,15 +170,38 @@ def test_a_killed_service_loses_no_grade(reward: Any, run: Run, judge: ScriptedJ
         patch.setenv("HONE_STACK_TOKEN", TOKEN)
         with running("reward", HONE_DATABASE_URL=postgres_url) as other:
             call = RewardServiceStub(other.channel).Grade.future(asked, timeout=30)
-            wait_for_rows(run, "SELECT id FROM grading_jobs WHERE run_id = %s AND state = 'taken'", run.id)
+            wait_for_rows(run, "SELECT id FROM jobs WHERE owner = %s AND worker IS NOT NULL", run.id)
             other.process.kill()
             other.process.wait()
             assert call.exception() is not None
     assert not run.all("SELECT id FROM grades WHERE run_id = %s", run.id)
-    run.do("UPDATE grading_jobs SET due_at = now() WHERE run_id = %s", run.id)
+    run.do("UPDATE jobs SET due_at = now() WHERE owner = %s", run.id)
     assert reward.Grade(asked, timeout=30).grades[0].score == 1.0
     [used] = run.all("SELECT sum(amount) AS grades FROM usage WHERE run_id = %s AND kind = 'grades'", run.id)
     assert used["grades"] == 1
+
+
+@pytest.mark.usefixtures("reward")
+def test_a_sample_that_takes_down_its_services_is_masked(run: Run) -> None:
+    """Its job was begun five times, and each time the process went away: nobody is asked a sixth time."""
+    [group], grader = run.groups(0), specs.checked(scored())
+    body = {"grader": grader.json, "key": "", "samples": [{"item": "{}", "output": "four"}]}
+    with connection(run.url).transaction():
+        run.do("INSERT INTO grading_jobs (tenant_id, run_id, group_id, grader_hash, indexes, regrade_no, body) "
+               "VALUES (%s, %s, %s, %s, '{0}', 0, %s)",
+               run.tenant_id, run.id, group, grader.hash, zlib.compress(json.dumps(body).encode()))
+        run.do("UPDATE jobs SET worker = 'killed', takedowns = 4, reason = 'status 503' WHERE owner = %s", run.id)
+    [grade] = wait_for_rows(run, "SELECT status, value, reasons FROM grades WHERE run_id = %s", run.id)
+    assert (grade["status"], grade["value"]) == ("infra_error", None)
+    assert grade["reasons"] == [
+        "it was begun 5 times, and each time its process went away; before that: status 503"]
+    wait_for_end(run)
+
+
+def wait_for_end(run: Run) -> None:
+    """Return once no job of the run is left."""
+    wait_for_rows(run, "SELECT 1 WHERE NOT EXISTS (SELECT FROM grading_jobs WHERE run_id = %s)", run.id)
+    assert not run.all("SELECT id FROM jobs WHERE owner = %s", run.id)
 
 
 def wait_for_rows(run: Run, statement: str, *params: object) -> list[dict[str, Any]]:

@@ -130,7 +130,8 @@ WITH gone AS (
 trajectory AS (DELETE FROM trajectories t USING gone WHERE t.group_id = gone.id RETURNING 1),
 grade AS (DELETE FROM grades t USING gone WHERE t.group_id = gone.id RETURNING 1),
 call AS (DELETE FROM journal t USING gone WHERE t.group_id = gone.id RETURNING 1),
-job AS (DELETE FROM grading_jobs t USING gone WHERE t.group_id = gone.id RETURNING 1)
+job AS (DELETE FROM grading_jobs t USING gone WHERE t.group_id = gone.id RETURNING t.id),
+queued AS (DELETE FROM jobs t USING job WHERE t.kind = 'grading' AND t.subject = job.id::text)
 SELECT (SELECT count(*) FROM gone) AS found, (SELECT count(*) FROM gone) + (SELECT count(*) FROM trajectory)
     + (SELECT count(*) FROM grade) + (SELECT count(*) FROM call) + (SELECT count(*) FROM job) AS rows
 

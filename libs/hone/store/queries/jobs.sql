@@ -14,7 +14,7 @@ UPDATE jobs j SET worker = %(worker)s, epoch = j.epoch + 1, attempts = j.attempt
     takedowns = CASE WHEN j.worker IS NULL THEN 0 ELSE j.takedowns + 1 END,
     due_at = now() + make_interval(secs => %(lease_s)s)
 FROM chosen WHERE j.id = chosen.id
-RETURNING j.id, j.tenant_id, j.kind, j.subject, j.attempts, j.epoch, j.takedowns, j.reason
+RETURNING j.id, j.tenant_id, j.kind, j.subject, j.attempts, j.epoch, j.takedowns, j.reason, j.late
 
 -- name: renew
 UPDATE jobs j SET due_at = now() + make_interval(secs => %(lease_s)s)
@@ -22,7 +22,7 @@ FROM unnest(%(ids)s::bigint[], %(epochs)s::bigint[]) AS held (id, epoch) WHERE j
 RETURNING j.id, j.epoch
 
 -- name: again
-UPDATE jobs SET worker = NULL, takedowns = 0, attempts = attempts - %(unused)s, reason = %(reason)s, late = %(late)s,
+UPDATE jobs SET worker = NULL, takedowns = 0, attempts = attempts - %(unused)s, reason = %(reason)s, late = late OR %(late)s,
     due_at = now() + make_interval(secs => %(after_s)s)
 WHERE id = %(job_id)s AND epoch = %(epoch)s RETURNING id
 
