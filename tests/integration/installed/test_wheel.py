@@ -33,7 +33,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Directory in which the wheel is installed without its dependencies, which this environment has."""
     target = tmp_path_factory.mktemp("installed")
     options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile")
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", target, wheel]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(wheel)]
     subprocess.run(command, check=True, timeout=300)
     return target
 
