@@ -3,7 +3,7 @@
 ## make changed    run the checks that your changes since main can reach; since another commit: BASE=HEAD~3
 ## make quick      lint, types, unit tests and one acceptance test that trains a model; for use while you work
 ## make durations  keep the seconds of each test file that the last run saw: the next runs begin with the longest
-## make soak       run the long versions of acceptance tests: many random kills, several seeds (about 9 minutes)
+## make soak       run the long versions of tests: many random kills, several seeds, all pairs of methods (about 9 minutes)
 ## make lint       check style, import rules, lengths of files and functions, and generated code
 ## make types      check types with mypy
 ## make unit       run the unit tests; also: make integration, make acceptance; options: PYTEST_OPTIONS="-k word"

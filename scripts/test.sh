@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a part of the tests, two at a time: scripts/test.sh PYTHON every|unit|integration|acceptance|loop|soak|bare [PYTEST OPTIONS]
 # every is all three parts in one run. loop is one acceptance test: a run trains through all services. soak runs the long
-# versions of those acceptance tests that have one. bare runs the tests that choose between optional programs, without these.
+# versions of those tests that have one. bare runs the tests that choose between optional programs, without these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1 part=$2
@@ -9,7 +9,7 @@ run=("$python" -m pytest)
 case $part in
   every) tests=(tests/unit tests/integration tests/acceptance -n 2) ;;
   loop) tests=(tests/acceptance/test_backends.py -k "bit_for_bit and embedded") ;;
-  soak) tests=(tests/acceptance -m soak --soak -n 2) ;;
+  soak) tests=(tests/acceptance tests/unit/learner -m soak --soak -n 2) ;;
   bare)
     run=(scripts/bare.sh "${run[@]}")
     tests=(tests/integration/{store,queues} tests/integration/learner/test_orphans.py tests/integration/gateway/test_uploads.py
