@@ -3,7 +3,8 @@
 plain   a stack with one process of each kind and two rollout workers; embedded
 alone   no shared stack is open: for modules that start a stack of their own
 twins   a stack with two drivers, trainers and rollout workers; each test runs once on each back end
-bases   returns the directory of a toy model: bases(steps=90, careless=0.5); it is taught once for all processes
+bases   returns the directory of a toy model: bases(steps=90, careless=0.5); see tests.support.taught
+session_folder   a folder of all test processes of this session
 
 drawn          seeds and held-out prompts of the run that learns (tests.acceptance.learning)
 learning_base  directory of the model that it starts from
@@ -17,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance import backends, shared, toy
+from tests.acceptance import backends, toy
 from tests.acceptance.learning import before, drawn, learning_base  # noqa: F401
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN, TWINS, SharedStacks
+from tests.support import taught
 
 
 @pytest.fixture(scope="session")
@@ -58,12 +60,11 @@ def twins(request: pytest.FixtureRequest, shared_stacks: SharedStacks) -> Scene:
 
 
 @pytest.fixture(scope="session")
-def bases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def session_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = tmp_path_factory.getbasetemp()
-    folder = own.parent if hasattr(request.config, "workerinput") else own
+    return own.parent if hasattr(request.config, "workerinput") else own
 
-    def base(**arguments: Any) -> Path:
-        named = (f"{name}-{getattr(value, '__name__', value)}" for name, value in sorted(arguments.items()))
-        return shared.once(folder / "-".join(("base", *named)), partial(toy.write_base, **arguments))
 
-    return base
+@pytest.fixture(scope="session")
+def bases() -> Callable[..., Path]:
+    return partial(taught.directory, toy.write_base)

@@ -51,16 +51,16 @@ def learning_base(bases: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def drawn(learning_base: Path) -> Draw:
+def drawn(session_folder: Path) -> Draw:
     """The draw of all test processes, so that they measure the base once."""
-    path = shared.once(learning_base.with_name("seeds.json"), lambda part: part.write_text(json.dumps(seeds())))
+    path = shared.once(session_folder / "seeds.json", lambda part: part.write_text(json.dumps(seeds())))
     return draw(*json.loads(path.read_text()))
 
 
 @pytest.fixture(scope="module")
-def before(learning_base: Path, drawn: Draw) -> dict[str, float]:
+def before(learning_base: Path, drawn: Draw, session_folder: Path) -> dict[str, float]:
     """The accuracies of the base, by stock transformers."""
-    path = shared.once(learning_base.with_name("stock-score.json"), lambda part: part.write_text(
+    path = shared.once(session_folder / "stock-score.json", lambda part: part.write_text(
         json.dumps(stock_score(learning_base, drawn))))
     found: dict[str, float] = json.loads(path.read_text())
     return found

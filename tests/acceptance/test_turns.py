@@ -24,6 +24,7 @@ from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN
 from tests.acceptance.stubs import forking
+from tests.support import taught
 
 STEPS, LEARNED_PROMPTS, RISE = 36, 16, 0.2
 SOAK_SEEDS = (0, 2)
@@ -77,8 +78,8 @@ REMEMBERED: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def scene(plain: Scene, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    plain.client.upload_model("database-base", databases.write_base(tmp_path_factory.mktemp("base")))
+def scene(plain: Scene) -> Scene:
+    plain.client.upload_model("database-base", taught.directory(databases.write_base))
     return plain
 
 

@@ -16,6 +16,7 @@ from hone.client.resources import Run
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
 from tests.contract import contract  # noqa: F401  # for every test of this folder
+from tests.support import taught
 
 STEPS = 2
 CACHE = Path(__file__).resolve().parents[3] / ".cache"
@@ -31,8 +32,8 @@ def scene(shared_directory: Path) -> Iterator[Scene]:
 
 
 @pytest.fixture(scope="package")
-def run(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
+def run(scene: Scene) -> Run:
+    scene.client.upload_model("base", taught.directory(toy.write_base, steps=2))
     return scene.finished(scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None)).id)
 
 
