@@ -98,7 +98,7 @@ class Pod:
 
     def get(self, port: int, path: str) -> bytes:
         """Return the body at a path of the pod. Raises OSError."""
-        with urllib.request.urlopen(f"http://{self.ip}:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{self.ip}:{port}{path}", timeout=60) as answer:
             return bytes(answer.read())
 
     def end(self) -> None:
@@ -205,5 +205,5 @@ def _placed(value: str, ip: str, services: Mapping[str, str]) -> str:
 
 def _serves(address: str) -> bool:
     with grpc.insecure_channel(address) as channel:
-        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60)
     return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

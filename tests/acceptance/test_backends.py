@@ -24,7 +24,7 @@ def test_the_run_equals_the_oracle_bit_for_bit_on_each_back_end(twins: Scene, ba
     look_from_outside(scene, run.id)
     purge_every_queue(scene)
     scene.finished(run.id)
-    wait_for("every service to say that it is well", lambda: scene.client.health().ok, 30)
+    wait_for("every service to say that it is well", lambda: scene.client.health().ok, 120)
     invariants.check(scene, run.id, STEPS, prompts=16)
     assert scene.weights(run.id) == oracle.digests(bases(), spec)
 
@@ -43,7 +43,7 @@ def look_from_outside(scene: Scene, run_id: str) -> None:
     client = Minio(s3.endpoint, s3.access_key, s3.secret_key, secure=False)
     names = [one.object_name or "" for one in client.list_objects(backend.bucket, f"runs/{run_id}/", recursive=True)]
     assert any(name.endswith(".parquet") for name in names)
-    wait_for("publish counts that rise", lambda: published(backend) > 0, 30)
+    wait_for("publish counts that rise", lambda: published(backend) > 0, 120)
 
 
 def published(backend: Backend) -> int:

@@ -95,7 +95,7 @@ def trained(client: Client, base: Path, spec: dict[str, Any]) -> str:
     run = client.create_run(spec)
     ended = wait_for("the run's end", lambda: ended_of(client, run.id), 240)
     assert ended.state == "succeeded", ended.reason
-    wait_for("every service to say that it is well", lambda: client.health().ok, 30)
+    wait_for("every service to say that it is well", lambda: client.health().ok, 120)
     newest = client.checkpoints(run.id, limit=1).data[0]
     assert newest.number == STEPS
     return str(newest.weights_sha256)
@@ -108,7 +108,7 @@ def asked_at_the_door(door: Pod, key: str) -> list[str]:
     options = [("grpc.ssl_target_name_override", "hone-door")]
     with grpc.secure_channel(f"{door.ip}:{door.port('door')}", trust, options) as channel:
         answer = SimulationServiceStub(channel).ListEnvironments(
-            ListEnvironmentsRequest(), metadata=(("authorization", f"Bearer {key}"),), timeout=10)
+            ListEnvironmentsRequest(), metadata=(("authorization", f"Bearer {key}"),), timeout=60)
     return [one.name for one in answer.environments]
 
 

@@ -47,7 +47,7 @@ def end_at_work(scene: Scene, name: str, guest: subprocess.Popen[bytes], number:
     """Wait until the guest has generated some samples, then end it while it generates others."""
     wait_for(f"{name} to be used", lambda: answered(scene, name) > 4 * PROMPTS, 120)
     guest.send_signal(number)
-    guest.wait(20)
+    guest.wait(120)
 
 
 def test_guests_take_part_and_go_without_losing_a_request(scene: Scene, bases: Callable[..., Path]) -> None:

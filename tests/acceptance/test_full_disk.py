@@ -107,7 +107,7 @@ def _answers_with(scene: Scene, words: str) -> None:
     """The gateway answers, and where it cannot because the database is away, its refusal has the words."""
     record = scene.stack.record()
     for _ in range(20):
-        answer = httpx.get(f"{record.gateway_url}/v1/health", timeout=30,
+        answer = httpx.get(f"{record.gateway_url}/v1/health", timeout=120,
                            headers={"Authorization": f"Bearer {record.api_key}"})
         assert answer.status_code in (200, 503, 507), answer.text
         assert words in answer.text or "The database's disk is full" in answer.text

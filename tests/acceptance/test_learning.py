@@ -64,7 +64,7 @@ def _assert_own_evaluation_agrees(
 
 def _assert_services_did_the_work(scene: Scene, run_id: str) -> None:
     stored = scene.one("SELECT count(*) FROM trajectories WHERE run_id = %s", run_id)
-    wait_for("the engine's own count of samples", lambda: _generated(scene, run_id) >= stored, 10)
+    wait_for("the engine's own count of samples", lambda: _generated(scene, run_id) >= stored, 120)
     graded = scene.one("SELECT count(*) FROM grades WHERE run_id = %s", run_id)
     assert stored == STEPS * 32 * 8 + 2 * 2 * HELD_OUT
     assert graded == stored

@@ -132,7 +132,7 @@ def test_outcomes_on_like_prompts_are_found_over_rest_and_by_the_command(
         with pytest.raises(client_errors.Refused, match=f"query.{field}"):
             scene.client.outcomes(recorded, **cast(Any, wrong))
     record = scene.stack.record()
-    gateway = http.client.HTTPConnection(urlsplit(record.gateway_url).netloc, timeout=30)
+    gateway = http.client.HTTPConnection(urlsplit(record.gateway_url).netloc, timeout=120)
     gateway.request("GET", f"/v1/runs/{recorded}/outcomes?similar_to={'x' * 10 * 2**20}",
                     headers={"Authorization": f"Bearer {record.api_key}"})
     assert gateway.getresponse().status in (400, 414)

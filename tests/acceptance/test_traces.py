@@ -78,7 +78,7 @@ def trace_of(scene: Scene, run_id: str) -> str:
 def arrived(scene: Scene, collector: Collector, run_id: str, complete: Callable[[Trace], object]) -> Trace:
     """Return the run's trace once it is complete: processes send their spans every second."""
     trace_id = trace_of(scene, run_id)
-    found = wait_for("the run's spans", lambda: _if(complete, Trace(collector.spans(trace_id))), 30)
+    found = wait_for("the run's spans", lambda: _if(complete, Trace(collector.spans(trace_id))), 120)
     assert isinstance(found, Trace)
     return found
 
@@ -186,7 +186,7 @@ def test_a_caller_may_bring_its_own_trace(scene: Scene, collector: Collector) ->
     record = scene.stack.record()
     headers = {"Authorization": f"Bearer {record.api_key}", "traceparent": f"00-{trace_id}-{span_id}-01"}
     assert httpx.get(f"{record.gateway_url}/v1/runs", headers=headers).status_code == 200
-    (span,) = wait_for("the caller's span", lambda: collector.spans(trace_id), 10)
+    (span,) = wait_for("the caller's span", lambda: collector.spans(trace_id), 120)
     assert (span.name, span.parent_id) == ("GET /v1/runs", span_id)
 
 

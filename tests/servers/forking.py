@@ -94,7 +94,7 @@ class _Forking:
 
     def _end(self) -> None:
         self._control.close()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 def start(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":

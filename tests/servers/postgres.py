@@ -51,7 +51,7 @@ class Server:
         """Start the server, for the first time or after `kill`."""
         command = self.cluster.command(fsync="off", full_page_writes="off", scram_iterations="1")
         self.children.start("postgres", command, cwd="/", **as_account(unprivileged()))
-        self.children.wait("postgres", self._accepts, timeout_s=20)
+        self.children.wait("postgres", self._accepts, timeout_s=120)
 
     def kill(self) -> None:
         """Kill the server without a chance to clean up; its files stay."""

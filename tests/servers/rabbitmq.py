@@ -47,7 +47,7 @@ class Server:
         request = Request(f"{self.management_url}/api/{path}", method=method, data=given)
         request.add_header("Content-Type", "application/json")
         request.add_header("Authorization", f"Basic {_basic()}")
-        with urlopen(request, timeout=10) as answer:
+        with urlopen(request, timeout=60) as answer:
             found = answer.read()
         return json.loads(found) if found else None
 

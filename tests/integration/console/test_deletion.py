@@ -62,7 +62,7 @@ def test_a_dataset_is_sent_from_the_browser_and_deleted(signed_in: Browser, hone
     signed_in.wait(lambda: signed_in.path() == "/datasets/old-rows")
     assert hone.dataset("old-rows").report.bad == 1
     for header, status in (({"Content-Length": "99999999"}, 413), ({"Transfer-Encoding": "chunked"}, 411)):
-        connection = HTTPConnection(urlsplit(signed_in.url).netloc, timeout=20)
+        connection = HTTPConnection(urlsplit(signed_in.url).netloc, timeout=60)
         connection.request("POST", "/sign-out", headers=header)
         assert connection.getresponse().status == status, "refused before its body is read"
         connection.close()

@@ -46,25 +46,25 @@ with opened(place["api_key"]) as mine, opened(place["stranger_key"]) as theirs, 
     game = {name: stubs["simulation"].SimulationServiceStub(channel)
             for name, channel in (("mine", mine), ("theirs", theirs))}
     log = {name: stubs["learner"].LearnerServiceStub(channel) for name, channel in (("mine", mine), ("theirs", theirs))}
-    session = game["mine"].Reset(simulation.ResetRequest(tasks=[trajectory.Task(**TASK)]), timeout=30).sessions[0]
+    session = game["mine"].Reset(simulation.ResetRequest(tasks=[trajectory.Task(**TASK)]), timeout=120).sessions[0]
     step = simulation.StepRequest(session_id=session.session_id, index=0, action="1")
     generate = inference.GenerateRequest(request_id="r", model_id=place["model_id"], prompt_ids=[5, 6], n=2,
                                          sampling=trajectory.Sampling(max_tokens=3, temperature=1.0, top_p=1.0))
     versions = learner.ListModelVersionsRequest(model_id=place["model_id"])
     print(json.dumps({
         "held by mine": [one.model_id for one in stub["mine"].ListVersions(
-            inference.ListVersionsRequest(), timeout=30).models],
+            inference.ListVersionsRequest(), timeout=120).models],
         "held by theirs": [one.model_id for one in stub["theirs"].ListVersions(
-            inference.ListVersionsRequest(), timeout=30).models],
-        "no key": ended(lambda: stub["nobody"].ListVersions(inference.ListVersionsRequest(), timeout=30)),
-        "their generation": ended(lambda: stub["theirs"].Generate(generate, timeout=30)),
-        "samples": len(stub["mine"].Generate(generate, timeout=30).completions),
+            inference.ListVersionsRequest(), timeout=120).models],
+        "no key": ended(lambda: stub["nobody"].ListVersions(inference.ListVersionsRequest(), timeout=120)),
+        "their generation": ended(lambda: stub["theirs"].Generate(generate, timeout=120)),
+        "samples": len(stub["mine"].Generate(generate, timeout=120).completions),
         "streamed": sum(1 for _ in stub["mine"].GenerateStream(inference.GenerateStreamRequest(request=generate),
-                                                               timeout=30)) > 0,
+                                                               timeout=120)) > 0,
         "their pause": ended(lambda: stub["theirs"].Pause(
-            inference.PauseRequest(model_id=place["model_id"]), timeout=30)),
-        "their step in my session": ended(lambda: game["theirs"].Step(step, timeout=30)),
-        "my step": ended(lambda: game["mine"].Step(step, timeout=30).done in (True, False)),
-        "their look at my versions": ended(lambda: log["theirs"].ListModelVersions(versions, timeout=30)),
-        "my versions": sorted(one.number for one in log["mine"].ListModelVersions(versions, timeout=30).versions),
+            inference.PauseRequest(model_id=place["model_id"]), timeout=120)),
+        "their step in my session": ended(lambda: game["theirs"].Step(step, timeout=120)),
+        "my step": ended(lambda: game["mine"].Step(step, timeout=120).done in (True, False)),
+        "their look at my versions": ended(lambda: log["theirs"].ListModelVersions(versions, timeout=120)),
+        "my versions": sorted(one.number for one in log["mine"].ListModelVersions(versions, timeout=120).versions),
     }))

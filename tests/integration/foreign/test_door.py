@@ -170,7 +170,7 @@ def test_what_calls_use_counts_for_their_key_at_their_prices(mine: Caller, scene
         found = {one.id: one for one in scene.client.usage("key").data}.get(key.id)
         return found if found and found.amounts.get("grades") and found.amounts.get("scored_tokens") == 10 else None
 
-    used = wait_for("the usage of a key", counted, 20)
+    used = wait_for("the usage of a key", counted, 120)
     assert (used.amounts["completion_tokens"], used.amounts["prompt_tokens"]) == (made, 5 * 2 * 2.0)
     assert used.cost == pytest.approx(made + 20 + 10)
     scene.client.set_prices(prompt_tokens=0, completion_tokens=0, scored_tokens=0)
@@ -237,12 +237,12 @@ def test_a_tenant_that_has_used_its_tokens_up_generates_no_more(mine: Caller, sc
         grader_json='{"type": "exact", "reference": "a"}', item_json="{}", output_text="a").SerializeToString()
     assert client.ends(REWARD + "RunGrader", grader)[0] is OK
     scene.client.change_tenant(tenant, max_tokens_a_day=0)
-    code, message = wait_for("the limit", lambda: _refused(client, grader), 20)
+    code, message = wait_for("the limit", lambda: _refused(client, grader), 120)
     assert (code, message) == (EXHAUSTED, "its tenant's 0 tokens for this day are used up (max_tokens_a_day); expected "
                                           "the next day of UTC or a higher quota")
     assert client.ends(SIMULATION + "ListEnvironments")[0] is OK
     scene.client.change_tenant(tenant, max_tokens_a_day=None, suspended=True)
-    wait_for("the suspension", lambda: client.ends(SIMULATION + "ListEnvironments")[0] is UNAUTHENTICATED, 20)
+    wait_for("the suspension", lambda: client.ends(SIMULATION + "ListEnvironments")[0] is UNAUTHENTICATED, 120)
     client.close()
 
 

@@ -49,7 +49,7 @@ def words(system: str) -> str:
 
 def created(simulation: Any, seed: int = 7) -> str:
     made = simulation.CreateUser(CreateUserRequest(
-        user_json=json.dumps(ADA), params_json=json.dumps(PARAMS), seed=seed), timeout=30)
+        user_json=json.dumps(ADA), params_json=json.dumps(PARAMS), seed=seed), timeout=120)
     assert made.words == "", "a model finds the first words"
     return str(made.session.session_id)
 
@@ -60,8 +60,8 @@ def test_a_model_speaks_for_a_user_from_its_first_words_to_its_last_through_the_
     customers.says = words
     session, index, heard = created(simulation), 0, []
     for text in ("", "What is your order number?", "It is cancelled."):
-        said = simulation.Say(SayRequest(session_id=session, index=index, text=text, voice=VOICE), timeout=30)
-        again = simulation.Say(SayRequest(session_id=session, index=index, text=text, voice=VOICE), timeout=30)
+        said = simulation.Say(SayRequest(session_id=session, index=index, text=text, voice=VOICE), timeout=120)
+        again = simulation.Say(SayRequest(session_id=session, index=index, text=text, voice=VOICE), timeout=120)
         assert (again.words, again.next_index) == (said.words, said.next_index), "a repeated call asks no model again"
         index = said.next_index
         heard.append(said.words)
@@ -78,17 +78,17 @@ def test_first_words_are_due_before_a_text_of_the_agent_and_a_silent_endpoint_is
 ) -> None:
     session = created(simulation, seed=8)
     with pytest.raises(grpc.RpcError) as early:
-        simulation.Say(SayRequest(session_id=session, text="Hello?", voice=VOICE), timeout=30)
+        simulation.Say(SayRequest(session_id=session, text="Hello?", voice=VOICE), timeout=120)
     assert early.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert str(early.value.details()).startswith("text: found 'Hello?', expected an empty text")
     customers.asked.clear()
     customers.says, customers.verdict = None, lambda _: "away"
     with pytest.raises(grpc.RpcError) as away:
-        simulation.Say(SayRequest(session_id=session, voice=VOICE), timeout=30)
+        simulation.Say(SayRequest(session_id=session, voice=VOICE), timeout=120)
     assert away.value.code() == grpc.StatusCode.UNAVAILABLE
     assert "ada gave no words for the user" in str(away.value.details())
     assert len(customers.asked) == 1, "the terms allow one attempt"
     with pytest.raises(grpc.RpcError) as unknown:
-        simulation.Say(SayRequest(session_id=session, voice=Voice(endpoint="nobody")), timeout=30)
+        simulation.Say(SayRequest(session_id=session, voice=Voice(endpoint="nobody")), timeout=120)
     assert unknown.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert "voice.endpoint: found 'nobody', expected a judge or a model that is there" in str(unknown.value.details())

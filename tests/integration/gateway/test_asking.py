@@ -194,7 +194,7 @@ def test_a_client_that_hangs_up_frees_its_slot(client: Any, stack: AskedStack, k
 
 def _running(stack: AskedStack) -> int:
     """Return the sequences that the engine has now."""
-    listed = stack.engine().ListVersions(inference_pb2.ListVersionsRequest(), timeout=5)
+    listed = stack.engine().ListVersions(inference_pb2.ListVersionsRequest(), timeout=60)
     return sum(model.running_sequences + model.waiting_sequences for model in listed.models)
 
 

@@ -287,7 +287,7 @@ class TestBodies:
 
     def test_it_is_refused_before_a_byte_of_it_is_sent(self, gateway: Gateway, tenant: str) -> None:
         host, port = gateway.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(f"POST /v1/runs HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {tenant}\r\n"
                                f"Content-Length: {2**30}\r\nExpect: 100-continue\r\n\r\n".encode())
             assert connection.recv(100).startswith(b"HTTP/1.1 413 ")

@@ -236,7 +236,7 @@ class TestEvents:
         assert first.wait(60)
         hone.pause(run.id)
         seed.set_state(postgres.owner_url, run.id, "succeeded")
-        thread.join(10)
+        thread.join(60)
         assert seen == ["run sort was created", "the desired state is now pause"]
 
     def test_last_event_id_continues(self, gateway: Gateway, tenant: str, hone: Client, seeded: Seeded,

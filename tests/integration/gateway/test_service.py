@@ -123,7 +123,7 @@ def settings(postgres: TestDatabase, tmp_path: Path) -> dict[str, str]:
 def _start(children: Children, settings: dict[str, str]) -> tuple[subprocess.Popen[bytes], str]:
     address = settings["HONE_GATEWAY_ADDRESS"]
     child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env=settings)
-    children.wait("gateway", lambda: ports.answers(address), timeout_s=30)
+    children.wait("gateway", lambda: ports.answers(address), timeout_s=120)
     return child, f"http://{address}"
 
 
@@ -168,7 +168,7 @@ def test_killed_between_commit_and_answer_the_repeated_request_makes_no_second_r
             httpx.post(f"{url}/v1/runs", json=seed.spec(base), headers=headers)
         assert child.wait(60) == -signal.SIGKILL
         _, url = _start(children, settings)
-        answer = httpx.post(f"{url}/v1/runs", json=seed.spec(base), headers=headers, timeout=30)
+        answer = httpx.post(f"{url}/v1/runs", json=seed.spec(base), headers=headers, timeout=60)
     assert answer.status_code == 201
     runs = list(every(hone.runs))
     assert len(runs) == before + 1
@@ -180,7 +180,7 @@ def test_without_a_database_it_starts_and_says_so(settings: dict[str, str], tmp_
     with Children(tmp_path) as children:
         _, url = _start(children, {**settings, "HONE_GATEWAY_DATABASE_URL": nowhere})
         assert httpx.get(f"{url}/healthz").json() == {"ok": True}
-        answer = httpx.get(f"{url}/v1/runs", headers={"X-API-Key": "tml-x"}, timeout=30)
+        answer = httpx.get(f"{url}/v1/runs", headers={"X-API-Key": "tml-x"}, timeout=60)
     assert answer.status_code == 503
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["retry-after"] == "1"

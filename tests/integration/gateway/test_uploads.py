@@ -131,7 +131,7 @@ def test_a_large_model_arrives_though_client_and_gateway_are_killed(
             break
     client.wait()
     children.restart("gateway")
-    children.wait("gateway", lambda: ports.answers(urlsplit(gateway.url).netloc), timeout_s=30)
+    children.wait("gateway", lambda: ports.answers(urlsplit(gateway.url).netloc), timeout_s=120)
     transport = Counted()
     with Client(gateway.url, tenant, transport=transport) as hone:
         (left,) = [one for one in hone.uploads(state="open").data if one.name == "large"]

@@ -46,7 +46,7 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
 
 def held_by(owner_url: str, run_id: str, owner: str) -> str | None:
     """Return a run's state once this owner holds it; None if that does not happen within 20 s."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with psycopg.connect(owner_url) as connection:
             found = connection.execute(
@@ -168,7 +168,7 @@ def test_a_slow_run_keeps_no_other_waiting(
     working = threading.Thread(target=driver.run)
     working.start()
     try:
-        assert moved[fast].wait(30)
+        assert moved[fast].wait(120)
         assert not moved[slow].is_set()
     finally:
         go_on.set()
@@ -199,7 +199,7 @@ def test_a_run_of_a_billion_steps_is_cancelled_before_anything_of_it_is_built(
 
 def reached(owner_url: str, run_id: str, state: str) -> bool:
     """Return whether a run reaches this state within 20 s."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with psycopg.connect(owner_url) as connection:
             if connection.execute("SELECT id FROM runs WHERE id = %s AND state = %s", (run_id, state)).fetchone():

@@ -161,7 +161,7 @@ def queue(rows: Rows, *runs: RunRows) -> None:
 
 
 def soon(true: Any) -> bool:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not true():
         if time.monotonic() > until:
             return False

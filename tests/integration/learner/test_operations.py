@@ -107,7 +107,7 @@ def test_a_driver_that_plans_and_a_trainer_that_commits_never_wait_for_each_othe
             time.sleep(0.01)
         trainer.run("metrics.record", run_id=run.run_id, tenant_id=run.tenant_id, step=1, names=["x"],
                     values=[1.0])
-    assert planned.result(10) == 1
+    assert planned.result(60) == 1
 
 
 def waits(owner_url: str) -> bool:

@@ -224,7 +224,7 @@ def test_a_kill_at_a_crash_point_loses_nothing(
     (tmp_path / point).touch()
     with running("reward", HONE_DATABASE_URL=postgres_url, HONE_CRASH_DIR=str(tmp_path)) as doomed:
         with pytest.raises(grpc.RpcError):
-            RewardServiceStub(doomed.channel).Grade(request(run, group, ["5", "6"]), timeout=5)
+            RewardServiceStub(doomed.channel).Grade(request(run, group, ["5", "6"]), timeout=60)
         assert doomed.process.wait(60) == -signal.SIGKILL
     before = [row["id"] for row in rows(run)]
     assert len(before) == kept

@@ -114,7 +114,7 @@ async def test_a_group_that_the_driver_drops_is_left_at_once(run: Run, peers: Pe
     await until(lambda: peers.inference.requests)
     with psycopg.connect(run.url) as connection:
         connection.execute("UPDATE groups SET state = 'dropped', reason = 'cancelled' WHERE run_id = %s", (run.run_id,))
-    await asyncio.wait_for(work, 20)
+    await asyncio.wait_for(work, 120)
     assert run.states() == ["dropped"]
 
 

@@ -31,7 +31,7 @@ def postgres(own_server: postgres_servers.Server) -> postgres_servers.TestDataba
 
 def start(server: postgres_servers.Server) -> None:
     server.children.start("postgres", server.cluster.command(fsync="off"), cwd="/", **as_account(unprivileged()))
-    server.children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{server.cluster.port}"), timeout_s=20)
+    server.children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{server.cluster.port}"), timeout_s=120)
 
 
 @pytest.mark.parametrize("stage", ["inference", "reward"])

@@ -97,7 +97,7 @@ async def test_scores_asked_of_a_silent_engine_come_from_another(run: Run, peers
     await other.start()
     register_engine(run.url, "engine-1", other.address, age_s=-3600)
     register_engine(run.url, "engine-0", peers.address, age_s=60)
-    await asyncio.wait_for(work, 30)
+    await asyncio.wait_for(work, 120)
     assert run.states() == ["ready"] * 2
     assert len(other.inference.scored) == 2
     assert other.inference.requests == []

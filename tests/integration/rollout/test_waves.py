@@ -114,7 +114,7 @@ async def test_ready_groups_are_announced(run: Run, open_worker: Open) -> None:
     with psycopg.connect(run.url, autocommit=True) as listener:
         listener.execute("LISTEN groups")
         await (await open_worker()).work()
-        heard = [note.payload for note in listener.notifies(timeout=5, stop_after=1)]
+        heard = [note.payload for note in listener.notifies(timeout=60, stop_after=1)]
     assert heard == [run.run_id]
 
 

@@ -115,7 +115,7 @@ def test_it_dies_at_its_crash_point(tmp_path: Path) -> None:
     (tmp_path / "reset.mid").touch()
     with running("simulation", HONE_CRASH_DIR=str(tmp_path)) as doomed:
         with pytest.raises(grpc.RpcError):
-            SimulationServiceStub(doomed.channel).Reset(ResetRequest(tasks=[TASK]), timeout=5)
+            SimulationServiceStub(doomed.channel).Reset(ResetRequest(tasks=[TASK]), timeout=60)
         assert doomed.process.wait(60) == -signal.SIGKILL
 
 

@@ -35,10 +35,10 @@ def test_metrics_reach_the_files_through_a_kill_and_are_owed_to_nobody_without_t
         run = add_run(url)
         record(url, run, 1)
         files = tmp_path / "tb" / f"test-{run.run_id}"
-        wait_for("the first point", lambda: written(files) == {("loss", 1)}, 30)
+        wait_for("the first point", lambda: written(files) == {("loss", 1)}, 120)
         stack.kill("sinks-0")
         record(url, run, 2)
-        wait_for("the point after the kill", lambda: written(files) == {("loss", 1), ("loss", 2)}, 30)
+        wait_for("the point after the kill", lambda: written(files) == {("loss", 1), ("loss", 2)}, 120)
     with Stack(shared_directory / "sinks", counts=ALONE) as stack:
         stack.wait_ready(60)
         assert "sinks-0" not in stack.pids()

@@ -65,7 +65,7 @@ def test_a_missing_stack_is_reported(tmp_path: Path, verb: str) -> None:
 def test_a_signal_stops_everything(state: Path, number: signal.Signals) -> None:
     process = up(state)
     process.send_signal(number)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=120)
     assert output == f"the stack in {state} is down\n"
     assert process.returncode == 0
     assert not leftovers.marked(state)
@@ -79,26 +79,26 @@ def test_a_second_up_names_the_process_that_runs_the_stack(state: Path) -> None:
         assert second.returncode == 1
         assert f"process {process.pid} already runs the stack in {state}" in second.stderr
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 def test_after_a_hard_kill_the_next_up_ends_leftover_processes_and_starts(state: Path) -> None:
     process = up(state)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     before, left = load(state), leftovers.marked(state)
     assert left
     process = up(state)
     assert not any(leftovers.alive(one) for one in left)
     assert load(state) == before
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 def test_after_a_hard_kill_down_ends_leftover_processes(state: Path) -> None:
     process = up(state)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert hone("down", state).returncode == 0
     assert not leftovers.marked(state)
 
@@ -116,7 +116,7 @@ def test_up_reports_restarted_processes_and_survives_the_supervisors_death(state
     while hone("status", state).returncode != 0:
         time.sleep(0.1)
     process.terminate()
-    assert process.communicate(timeout=30)[0].endswith(f"the stack in {state} is down\n")
+    assert process.communicate(timeout=120)[0].endswith(f"the stack in {state} is down\n")
 
 
 def test_works_with_only_a_path_in_the_environment(state: Path) -> None:

@@ -44,9 +44,9 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
     as_gateway = wanted.model_copy(update={"database_url": ""})
     assert "no tables yet" in (readiness.missing(wanted.model_copy(update={"database_url": empty})) or "")
     assert readiness.missing(as_gateway), "its login does not exist yet"
-    assert deployment.prepare(wanted, empty, timeout_s=5).before is None
+    assert deployment.prepare(wanted, empty, timeout_s=60).before is None
     assert (readiness.missing(wanted), readiness.missing(as_gateway)) == (None, None)
-    assert deployment.prepare(wanted, empty, timeout_s=5).before == schema.VERSION
+    assert deployment.prepare(wanted, empty, timeout_s=60).before == schema.VERSION
     worker = Database(wanted.database_url, size=1)
     holder = worker.one("api_keys.holder", hash=keys.digest(keys.create(worker, "first").secret))
     assert holder is not None
@@ -58,7 +58,7 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
 
 def test_the_first_start_makes_a_key_and_later_ones_do_not(empty: str, tmp_path: Path) -> None:
     wanted = settings(empty, tmp_path)
-    deployment.prepare(wanted, empty, timeout_s=5)
+    deployment.prepare(wanted, empty, timeout_s=60)
     key = deployment.first_key(wanted)
     assert key is not None
     assert deployment.first_key(wanted) is None
@@ -68,11 +68,11 @@ def test_the_first_start_makes_a_key_and_later_ones_do_not(empty: str, tmp_path:
 
 
 def test_a_changed_password_is_used(empty: str, tmp_path: Path) -> None:
-    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=60)
     changed = settings(empty, tmp_path, password="another")
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(changed.database_url)
-    deployment.prepare(changed, empty, timeout_s=5)
+    deployment.prepare(changed, empty, timeout_s=60)
     psycopg.connect(changed.database_url).close()
 
 
@@ -88,21 +88,21 @@ def test_an_owner_without_rights_to_make_roles_takes_logins_that_exist(
         dba.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(
             sql.Identifier(name), sql.Identifier(f"owner_{name}")))
         with pytest.raises(provision.RoleRefused, match="make that login yourself"):
-            deployment.prepare(wanted, owner, timeout_s=5)
+            deployment.prepare(wanted, owner, timeout_s=60)
         for url, role in ((wanted.database_url, "hone_worker"), (wanted.gateway_database_url, "hone_gateway")):
             login = str(urlsplit(url).username)
             dba.execute(sql.SQL("{} IN ROLE {}").format(
                 made.format(sql.Identifier(login), "made"), sql.Identifier(role)))
-    found = deployment.prepare(wanted, owner, timeout_s=5).before
+    found = deployment.prepare(wanted, owner, timeout_s=60).before
     assert found == schema.VERSION, "the tables were made before the refusal"
     assert deployment.first_key(wanted)
 
 
 def test_sinks_that_are_not_named_are_deleted(empty: str, tmp_path: Path) -> None:
-    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=60)
     with psycopg.connect(empty) as connection:
         connection.execute("INSERT INTO sinks (name) VALUES ('tensorboard:/a'), ('tensorboard:/b')")
-    deployment.prepare(settings(empty, tmp_path, sinks="tensorboard:///b"), empty, timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path, sinks="tensorboard:///b"), empty, timeout_s=60)
     with psycopg.connect(empty) as connection:
         assert connection.execute("SELECT name FROM sinks").fetchall() == [("tensorboard:/b",)]
 

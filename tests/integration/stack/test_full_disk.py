@@ -47,7 +47,7 @@ def _write_log(cluster: postgres.Cluster) -> None:
 
 def _connected(cluster: postgres.Cluster) -> "psycopg.Connection[tuple[object, ...]]":
     """Return a connection; the server listens a little before it has recovered."""
-    url, until = cluster.url("postgres", "secret", "postgres"), time.monotonic() + 30
+    url, until = cluster.url("postgres", "secret", "postgres"), time.monotonic() + 120
     while True:
         try:
             return psycopg.connect(url, autocommit=True)

@@ -85,7 +85,7 @@ def test_an_agent_that_stalls_costs_its_own_episode_and_a_program_that_hangs_all
 
 def ended(messages: list[dict[str, str]]) -> bool:
     """Return whether the process that an agent names ends."""
-    pid, until = messages[0]["content"].split()[-1], time.monotonic() + 20
+    pid, until = messages[0]["content"].split()[-1], time.monotonic() + 120
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
         time.sleep(0.05)
     return not os.path.exists(f"/proc/{pid}")

@@ -48,7 +48,7 @@ def openenv(
 
     def start(died: bool = False) -> str:
         if died:
-            started[-1].wait(20)
+            started[-1].wait(120)
         if not started or started[-1].poll() is not None:
             started.append(children.start("openenv", command, env=foreign_packages.variables()))
             children.wait("openenv", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)

@@ -116,10 +116,10 @@ async def ended(
     answers: list[bytes] = []
     try:
         if METHODS[method].server_streaming:
-            async for answer in opened.unary_stream(method)(raw, metadata=metadata, timeout=20):
+            async for answer in opened.unary_stream(method)(raw, metadata=metadata, timeout=60):
                 answers.append(answer)
         else:
-            answers.append(await opened.unary_unary(method)(raw, metadata=metadata, timeout=20))
+            answers.append(await opened.unary_unary(method)(raw, metadata=metadata, timeout=60))
     except grpc.aio.AioRpcError as error:
         return error.code(), answers, error.details() or ""
     return grpc.StatusCode.OK, answers, ""

@@ -78,7 +78,7 @@ async def test_a_caller_who_leaves_ends_the_call_behind_the_door() -> None:
         call: Any = cast(Any, opened).unary_stream(STREAM)(b"", metadata=(RUN, WAIT))
         assert await call.read() == b"answer"
         call.cancel()
-        await asyncio.wait_for(echo.ended.wait(), 20)
+        await asyncio.wait_for(echo.ended.wait(), 60)
 
 
 async def test_a_tenant_has_so_many_calls_in_progress_and_others_have_their_own() -> None:

@@ -51,7 +51,7 @@ async def port(files: Files) -> AsyncIterator[int]:
 
 async def shown(port: int) -> str:
     """Return the certificate that a server shows."""
-    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port), timeout=10)
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port), timeout=60)
 
 
 async def test_the_next_client_sees_the_renewed_certificate(files: Files, port: int) -> None:

@@ -80,7 +80,7 @@ def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("os._exit", leave)
     with pytest.raises(EndedSample, match=str(process.EXIT_STUCK)):
-        asyncio.run(asyncio.wait_for(stuck(), 10))
+        asyncio.run(asyncio.wait_for(stuck(), 60))
 
 
 def test_a_thread_that_waits_or_ends_its_jobs_in_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,8 +91,8 @@ def test_a_thread_that_waits_or_ends_its_jobs_in_time_goes_on(monkeypatch: pytes
         working.post(done.set)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(process.end_when_stuck(working, 0.5), 1.5)
-        assert await asyncio.to_thread(done.wait, 30)
-        async with asyncio.timeout(10):
+        assert await asyncio.to_thread(done.wait, 60)
+        async with asyncio.timeout(60):
             while working.busy_s:
                 await asyncio.sleep(0.01)
         working.stop()

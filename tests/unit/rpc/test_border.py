@@ -92,7 +92,7 @@ async def test_health_needs_no_token(address: str) -> None:
     async with grpc.aio.insecure_channel(address) as opened:
         stub: Any = health_pb2_grpc.HealthStub(opened)
         assert (await stub.Check(health_pb2.HealthCheckRequest(service=SERVICE))).status == 1
-        watching = stub.Watch(health_pb2.HealthCheckRequest(service=SERVICE), timeout=20)
+        watching = stub.Watch(health_pb2.HealthCheckRequest(service=SERVICE), timeout=60)
         assert (await watching.read()).status == 1
         watching.cancel()
 

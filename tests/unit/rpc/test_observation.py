@@ -115,13 +115,13 @@ def counted(method: str, code: str) -> float:
 
 async def test_a_call(stub: Any, spans: InMemorySpanExporter) -> None:
     with tracing.span("work", root=True):
-        answer = await stub.LoadVersion(load("v"), timeout=10)
+        answer = await stub.LoadVersion(load("v"), timeout=60)
     check_chain(await finished(spans, 3), "InferenceService/LoadVersion", answer.version_id)
 
 
 async def test_a_call_with_a_stream_of_answers(stub: Any, spans: InMemorySpanExporter) -> None:
     with tracing.span("work", root=True):
-        answers = [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=10)]
+        answers = [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=60)]
     seen = {one.request_id for answer in answers for one in answer.responses}
     assert len(seen) == 1
     check_chain(await finished(spans, 3), "InferenceService/GenerateBatch", seen.pop())
@@ -130,7 +130,7 @@ async def test_a_call_with_a_stream_of_answers(stub: Any, spans: InMemorySpanExp
 async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanExporter) -> None:
     def ask() -> str:
         with blocking_channel(address, TOKEN) as opened, tracing.span("work", root=True):
-            return str(inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10).version_id)
+            return str(inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=60).version_id)
 
     seen = await asyncio.to_thread(ask)
     check_chain(await finished(spans, 3), "InferenceService/LoadVersion", seen)
@@ -139,7 +139,7 @@ async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanE
 async def test_a_synchronous_caller_gets_a_refusal(address: str, spans: InMemorySpanExporter) -> None:
     def ask() -> grpc.RpcError:
         with blocking_channel(address, TOKEN) as opened, pytest.raises(grpc.RpcError) as raised:
-            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("missing"), timeout=10)
+            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("missing"), timeout=60)
         return raised.value
 
     error = await asyncio.to_thread(ask)
@@ -149,7 +149,7 @@ async def test_a_synchronous_caller_gets_a_refusal(address: str, spans: InMemory
 
 async def test_work_that_is_not_traced_has_no_span_and_is_counted(stub: Any, spans: InMemorySpanExporter) -> None:
     before = counted("LoadVersion", "OK")
-    assert (await stub.LoadVersion(load("v"), timeout=10)).version_id == "untraced"
+    assert (await stub.LoadVersion(load("v"), timeout=60)).version_id == "untraced"
     assert spans.get_finished_spans() == ()
     assert counted("LoadVersion", "OK") == before + 1
 
@@ -158,7 +158,7 @@ async def test_work_that_is_not_traced_has_no_span_and_is_counted(stub: Any, spa
 async def test_a_call_that_fails(version: str, code: str, stub: Any, spans: InMemorySpanExporter) -> None:
     before = counted("LoadVersion", code)
     with tracing.span("work", root=True), pytest.raises(grpc.aio.AioRpcError) as raised:
-        await stub.LoadVersion(load(version), timeout=10)
+        await stub.LoadVersion(load(version), timeout=60)
     assert raised.value.code().name == code
     found = await finished(spans, 3)
     for kind in (SpanKind.CLIENT, SpanKind.SERVER):
@@ -169,7 +169,7 @@ async def test_a_call_that_fails(version: str, code: str, stub: Any, spans: InMe
 async def test_a_stream_that_its_caller_leaves(stub: Any, spans: InMemorySpanExporter) -> None:
     before = counted("GenerateBatch", "CANCELLED")
     with tracing.span("work", root=True):
-        call = stub.GenerateBatch(batch("a", "forever"), timeout=30)
+        call = stub.GenerateBatch(batch("a", "forever"), timeout=60)
         async for _ in call:
             break
         call.cancel()
@@ -183,7 +183,7 @@ async def test_the_batch_is_linked_to_its_callers(stub: Any, spans: InMemorySpan
         with tracing.span(name, root=True):
             places.append(tracing.here())
     with tracing.together(places):
-        await stub.LoadVersion(load("v"), timeout=10)
+        await stub.LoadVersion(load("v"), timeout=60)
     found = {span.name: span for span in (await finished(spans, 4)).values() if span.kind is not SpanKind.SERVER}
     asked = found["InferenceService/LoadVersion"]
     assert asked.parent.span_id == found["a"].context.span_id
@@ -200,8 +200,8 @@ async def test_a_line_of_a_call_names_its_run_and_its_trace(
     stub: Any, spans: InMemorySpanExporter, said: io.StringIO
 ) -> None:
     with tracing.span("work", root=True), logs.about(run_id="run_1", group_id=7, step=3):
-        await stub.LoadVersion(load("v"), timeout=10)
-    await stub.LoadVersion(load("v"), timeout=10)  # untraced, and went well: no line
+        await stub.LoadVersion(load("v"), timeout=60)
+    await stub.LoadVersion(load("v"), timeout=60)  # untraced, and went well: no line
     found = await finished(spans, 3)
     answered = found["InferenceService/LoadVersion", SpanKind.SERVER].context
     ended = {"level": "info", "logger": "hone.rpc.observation", "message": "InferenceService/LoadVersion OK"}
@@ -212,7 +212,7 @@ async def test_a_line_of_a_call_names_its_run_and_its_trace(
 async def test_a_line_of_a_stream_names_all_it_is_about(stub: Any, said: io.StringIO) -> None:
     groups = [{"run_id": "run_1", "group_id": 7}, {"run_id": "run_2", "group_id": 8}]
     with tracing.span("work", root=True), logs.about_all(groups):
-        assert [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=10)]
+        assert [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=60)]
     (line,) = lines(said)
     assert (line["message"], line["run_ids"], line["group_ids"]) == (
         "InferenceService/GenerateBatch OK", ["run_1", "run_2"], [7, 8])
@@ -222,7 +222,7 @@ async def test_a_line_of_a_synchronous_callers_call_names_its_run(address: str, 
     def ask() -> None:
         with (blocking_channel(address, TOKEN) as opened, tracing.span("work", root=True),
               logs.about(run_id="run_1", step=4)):
-            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10)
+            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=60)
 
     await asyncio.to_thread(ask)
     (line,) = lines(said)
@@ -236,7 +236,7 @@ async def test_a_line_of_a_call_that_fails_says_why_and_for_whom(
     version: str, level: str, message: str, stub: Any, said: io.StringIO
 ) -> None:
     with logs.about(run_id="run_1"), pytest.raises(grpc.aio.AioRpcError):
-        await stub.LoadVersion(load(version), timeout=10)
+        await stub.LoadVersion(load(version), timeout=60)
     (line,) = lines(said)
     assert (line["level"], line["message"], line["run_id"]) == (level, message, "run_1")
     assert ("ZeroDivisionError" in line.get("exception", "")) == (version == "broken")
@@ -244,7 +244,7 @@ async def test_a_line_of_a_call_that_fails_says_why_and_for_whom(
 
 async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.StringIO) -> None:
     with tracing.span("work", root=True), logs.about(run_id="run_1"):
-        call = stub.GenerateBatch(batch("a", "forever"), timeout=30)
+        call = stub.GenerateBatch(batch("a", "forever"), timeout=60)
         async for _ in call:
             break
         call.cancel()
@@ -260,9 +260,9 @@ async def ask(address: str, blocking: bool) -> None:
     if blocking:
         with blocking_channel(address, TOKEN) as opened:
             await asyncio.to_thread(
-                inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion, load("missing"), timeout=10)
+                inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion, load("missing"), timeout=60)
     async with channel(address, TOKEN) as opened_too:
-        await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=10)
+        await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=60)
 
 
 @pytest.mark.parametrize("blocking", [False, True])

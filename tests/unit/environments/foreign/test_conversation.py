@@ -43,7 +43,7 @@ async def turns() -> None:
 
 
 def test_few_episodes_start_at_a_time_and_each_gives_its_turn_back_once() -> None:
-    asyncio.run(asyncio.wait_for(turns(), 20))
+    asyncio.run(asyncio.wait_for(turns(), 60))
 
 
 async def refused() -> None:
