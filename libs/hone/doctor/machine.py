@@ -12,8 +12,8 @@ from hone.spec.problems import Invalid, Problem
 Check = Callable[[Deployment], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
-    packages.python, packages.packages, hardware.processors, hardware.memory, hardware.shared_memory, hardware.gpus,
-    hardware.disks, system.open_files, system.clock, system.addresses, servers.postgres, servers.broker,
+    packages.python, packages.packages, packages.members, hardware.processors, hardware.memory, hardware.shared_memory,
+    hardware.gpus, hardware.disks, system.open_files, system.clock, system.addresses, servers.postgres, servers.broker,
     servers.object_store, services.processes, services.health)
 
 

@@ -7,8 +7,15 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from hone.algorithms.catalogue import MEMBERS
+from hone.algorithms.presets import PRESETS
+from hone.catalogue import entries
 from hone.doctor.deployment import Deployment
 from hone.doctor.findings import Finding, error, ok, warning
+from hone.environments.catalogue import ENVIRONMENTS
+from hone.graders.catalogue import GRADERS
+from hone.harnesses.catalogue import HARNESSES
+from hone.spec.sinks import SINKS
 
 DISTRIBUTION = "hone-rl"
 TRAINING = "train"
@@ -27,6 +34,16 @@ def python(_: Deployment) -> Iterator[Finding]:
 def packages(_: Deployment) -> Iterator[Finding]:
     """Compare each installed package with its pin, those for training apart: a gateway's machine needs no torch."""
     yield from compared(requires(DISTRIBUTION) or ())
+
+
+def members(_: Deployment) -> Iterator[Finding]:
+    """Load the members of catalogues that other installed packages have, such as environments and graders."""
+    catalogues = (ENVIRONMENTS, GRADERS, HARNESSES, MEMBERS, PRESETS, SINKS)
+    for fault in (fault for catalogue in catalogues for fault in catalogue.faults()):
+        yield error("members of packages", fault, "install a release of the package that fits, or uninstall it")
+    named = sorted({entry.source for catalogue in catalogues for entry in entries.installed(catalogue.group)})
+    if named:
+        yield ok("packages with members", ", ".join(named))
 
 
 def compared(requirements: Iterable[str]) -> Iterator[Finding]:

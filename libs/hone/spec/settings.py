@@ -296,7 +296,7 @@ OTHER_VARIABLES = frozenset({
     "HONE_STACK",  # marks the processes of an embedded stack
     "HONE_CRASH_DIR",  # arms crash points in tests
     "HONE_LISTEN", "HONE_CONSOLE_LISTEN", "HONE_DOOR_LISTEN", "HONE_PROMETHEUS_LISTEN", "HONE_MODELS", "HONE_EXTRAS",
-    "HONE_SERVICES_IMAGE", "HONE_TRAINER_IMAGE", "HONE_INFERENCE_IMAGE", "HONE_TAG",
+    "HONE_PACKAGES", "HONE_SERVICES_IMAGE", "HONE_TRAINER_IMAGE", "HONE_INFERENCE_IMAGE", "HONE_TAG",
     "HONE_OBJECTS",  # these three lines are read by docker-compose.yml
 })
 """Variables that are no setting of a service."""

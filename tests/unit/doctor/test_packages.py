@@ -2,6 +2,7 @@
 
 import pytest
 
+from hone.catalogue import entries
 from hone.doctor import packages
 from tests.unit.doctor.places import deployment
 
@@ -27,3 +28,16 @@ def test_a_missing_package_for_training_is_a_warning():
 
 def test_this_interpreter_is_supported():
     assert [one.level for one in packages.python(deployment())] == ["ok"]
+
+
+def test_members_of_installed_packages_are_loaded_and_each_fault_names_its_package(monkeypatch):
+    lost = entries.Entry("near", "no_such_module:GRADER", "acme-graders", "1.2")
+    monkeypatch.setattr(entries, "installed", lambda group: (lost,) if group == "hone.graders" else ())
+    fault, listed = packages.members(deployment())
+    assert (fault.level, listed.level, listed.found) == ("error", "ok", "acme-graders 1.2")
+    assert "'near' of acme-graders 1.2 cannot be loaded" in fault.found
+
+
+def test_nothing_is_said_of_members_where_no_package_has_one(monkeypatch):
+    monkeypatch.setattr(entries, "installed", lambda _group: ())
+    assert list(packages.members(deployment())) == []
