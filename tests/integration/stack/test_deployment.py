@@ -46,6 +46,10 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
     assert readiness.missing(as_gateway), "its login does not exist yet"
     assert deployment.prepare(wanted, empty, timeout_s=60).before is None
     assert (readiness.missing(wanted), readiness.missing(as_gateway)) == (None, None)
+    with psycopg.connect(empty, autocommit=True) as owner:
+        owner.execute("UPDATE schema_version SET version = version - 1")
+        assert "not yet" in (readiness.missing(wanted) or ""), "the pods of an upgrade wait for it"
+        owner.execute("UPDATE schema_version SET version = version + 1")
     assert deployment.prepare(wanted, empty, timeout_s=60).before == schema.VERSION
     worker = Database(wanted.database_url, size=1)
     holder = worker.one("api_keys.holder", hash=keys.digest(keys.create(worker, "first").secret))

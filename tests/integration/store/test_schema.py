@@ -85,6 +85,20 @@ def test_a_migration_that_fails_changes_nothing_and_is_named(
         assert schema.version(connection) == NEXT - 1, "the migrations before it stay"
 
 
+def test_a_migration_gives_up_a_table_in_use_so_that_nobody_waits_behind_it(
+    empty_url: str, next_release: Callable[[str], None], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema.ensure(empty_url)
+    next_release("-- Adds a column.\nCREATE TABLE new_one (id text); ALTER TABLE runs ADD COLUMN note text;")
+    monkeypatch.setattr(schema, "_WAITS", "-c lock_timeout=100ms")
+    with psycopg.connect(empty_url) as reader:
+        reader.execute("SELECT count(*) FROM runs")
+        with pytest.raises(psycopg.OperationalError, match="lock timeout"):
+            schema.ensure(empty_url)
+        assert tables(empty_url) == []
+    assert schema.ensure(empty_url) == Upgrade(NEXT - 1, NEXT)
+
+
 @pytest.mark.parametrize(("change", "found"), [
     ("UPDATE schema_version SET version = 999", f"version 999, this release knows versions up to {schema.VERSION}"),
     ("UPDATE schema_version SET version = 26", "version 26, this release upgrades versions from 27 on"),
