@@ -1,4 +1,4 @@
-"""What a tenant and its runs may not go beyond. A driver pauses a run for it, and the door refuses calls.
+"""Limits of a tenant and its runs. A driver pauses a run for them, and the door refuses calls.
 
 The storage quota pauses runs only: calls store next to nothing.
 """

@@ -18,7 +18,7 @@ class Unusable(OSError):
 
 
 class Certificates:
-    """What grpc asks for at each handshake. Files that cannot be used are logged; the last usable ones stay.
+    """Credentials that grpc asks for at each handshake. Unusable files are logged; the last usable files stay.
 
     Raises OSError if there are none at first.
     """

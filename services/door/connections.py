@@ -1,4 +1,4 @@
-"""What a connection to the door may take before anybody has shown a key: memory, time, places."""
+"""Limits of a connection to the door before anybody has shown a key: memory, time, places."""
 
 import logging
 import resource

@@ -46,7 +46,7 @@ _HOP = frozenset({"authorization", "user-agent", "content-type", "te", "host"})
 
 
 class Stations(NamedTuple):
-    """What a call passes."""
+    """Parts that a call passes."""
 
     holders: KeyHolders
     running: RunningCalls

@@ -19,7 +19,7 @@ _APPEND = "/hone.v1.LearnerService/AppendOperations"
 
 
 class Quotas:
-    """What tenants have left."""
+    """Rest of the tenants' quotas."""
 
     def __init__(self, database: AsyncDatabase, clock: Callable[[], float] = time.monotonic) -> None:
         self._database, self._clock = database, clock

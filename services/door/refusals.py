@@ -30,7 +30,7 @@ Ending = tuple[grpc.StatusCode, str, tuple[tuple[str, bytes], ...]]
 
 
 def public(error: grpc.aio.AioRpcError) -> Ending:
-    """Return what a client reads of a service's error."""
+    """Return a client's message for a service's error."""
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
         _log.error("a service refuses the door: %s", error.details())
         return grpc.StatusCode.INTERNAL, "the stack's services and its door have different tokens", ()

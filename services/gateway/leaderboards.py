@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Prices:
-    """What a million tokens cost."""
+    """Cost of a million tokens."""
 
     prompt: float
     completion: float
@@ -160,7 +160,7 @@ def _model(run: Row, spec: RunSpec, step: int) -> str:
 
 
 def _conditions(spec: RunSpec, benchmark: Benchmark) -> dict[str, Any]:
-    """Return what else decides a score: how many answers there are, how long they are, and how they are asked for."""
+    """Return other conditions of a score: how many answers there are, how long they are, how they are asked for."""
     harness = spec.harness
     own = [one for one in (spec.eval.sources or []) if one.environment == benchmark.environment] if spec.eval else []
     source = own[0] if own else (spec.eval.source if spec.eval else None) or spec.task

@@ -1,4 +1,4 @@
-"""What a policy remembers of a changing user, and why it fails, made of the stored samples of one evaluation."""
+"""Memory of a policy about a changing user, and its failures, made of the stored samples of one evaluation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What noise does to a policy, made of the stored answers of one evaluation."""
+"""Effects of noise on a policy, made of the stored answers of one evaluation."""
 
 import json
 import re

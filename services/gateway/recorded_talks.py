@@ -1,4 +1,4 @@
-"""What a policy replied to changing users, as rows that play the talk again for another memory: off-policy."""
+"""Replies of a policy to changing users, as rows that play the talk again for another memory: off-policy."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ _MEMORY_BYTES = 2**30
 
 
 def limits() -> Any:
-    """Return what a grammar may need: to be compiled, and for each of its steps."""
+    """Return the limits of a grammar: to be compiled, and for each of its steps."""
     return llguidance.LLParserLimits(
         initial_lexer_fuel=1_000_000, step_lexer_fuel=100_000, step_max_items=20_000, max_lexer_states=20_000,
         max_grammar_size=100_000, verbose_errors=False, precompute_large_lexemes=False)

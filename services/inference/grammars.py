@@ -31,7 +31,7 @@ _MOST_GRAMMARS, _MOST_VOCABULARIES = 16, 4
 _WAIT_S = 30.0
 """How long a check is waited for by the clock, on a machine that is busy."""
 _SPECIAL = b"\xff"
-"""What llguidance writes before a token that stands for no text."""
+"""Prefix of llguidance before a token that stands for no text."""
 
 _LONGEST_REASON = 500
 Key = TypeVar("Key")
@@ -133,7 +133,7 @@ class Grammars:
         return self._vocabularies[key][1]
 
     def _checked(self, grammar: str) -> str:
-        """Return what is wrong with a grammar, or ""."""
+        """Return the fault of a grammar, or ""."""
         if self._child is None:
             self._end()
             self._child = child = Child("services.inference.grammar_worker")

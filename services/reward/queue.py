@@ -38,7 +38,7 @@ KIND = "grading"
 
 @dataclass(frozen=True)
 class Part:
-    """What the queue is made of."""
+    """Parts of the queue."""
 
     grading: Grading
     ledger: Ledger

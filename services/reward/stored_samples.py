@@ -103,12 +103,12 @@ class StoredSamples:
 
 
 def origin(task: Mapping[str, Any]) -> Origin:
-    """Return what recreates the environment of a stored task."""
+    """Return the data that recreate the environment of a stored task."""
     return Origin(**{name: task.get(name) for name in Origin.model_fields})
 
 
 def of_world(task: Mapping[str, Any]) -> Origin:
-    """Return what recreates the world of a stored task. Raises WorldLost where it has none: its state is the question.
+    """Return the data that recreate a stored task's world. Raises WorldLost without any: its state is the question.
     """
     made = origin(task)
     if isinstance(ENVIRONMENTS.get(made.environment), Asks):

@@ -1,4 +1,4 @@
-"""What graders of this service may ask for: judges, and other graders wherever those run."""
+"""Tools of this service's graders: judges, and other graders wherever those run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

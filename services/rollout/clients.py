@@ -165,7 +165,7 @@ def _task(claim: Claim) -> trajectory_pb2.Task:
 
 @dataclass(frozen=True)
 class GroupAnswers:
-    """What is graded of one group: samples by their index."""
+    """Graded samples of a group, by their index."""
 
     claim: Claim
     samples: Mapping[int, Sent]

@@ -18,7 +18,7 @@ from services.rollout.claims import Claim, ClaimLost, Claims
 
 Answer = TypeVar("Answer")
 Reason = tuple[Claim, str | None]
-"""What a group waits for; None: it waits no longer."""
+"""Reason for which a group waits; None: it waits no longer."""
 _log = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.1
 _INVALID = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND,

@@ -27,7 +27,7 @@ CHARACTERS = 1024
 
 @dataclass(frozen=True)
 class GroupStart:
-    """What a group's samples share when they begin."""
+    """Shared start of a group's samples."""
 
     claim: Claim
     tokenizers: RoleTokenizers
@@ -61,7 +61,7 @@ class GroupStart:
 
     @cached_property
     def said(self) -> list[Message]:
-        """What the environment said first."""
+        """First words of the environment."""
         return from_proto(self.session.observation.messages)
 
     @cached_property

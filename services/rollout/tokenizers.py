@@ -29,7 +29,7 @@ PROCESSES, IDLE_S = 32, 60.0
 
 Answer = TypeVar("Answer")
 Outcome = tuple[Any, Exception | None]
-"""What some work has returned, and the exception that it has raised instead."""
+"""Result of some work, or the exception that it has raised instead."""
 VersionKey = tuple[str, str | None]
 """Id of a model and of its version; without a version its newest live one."""
 Manifest = tuple[str, dict[str, Any]]
@@ -59,7 +59,7 @@ class TextThread:
             self._made, calls=1)
 
     async def work(self, do: Callable[[], Answer]) -> Answer:
-        """Return what `do` returns, or raise what it raises. Groups that ask together go on together."""
+        """Return the result of `do`, or raise its exception. Groups that ask together go on together."""
         found: Answer
         found, error = await self._jobs.ask(do)
         if error is not None:
@@ -116,7 +116,7 @@ class RoleTokenizers:
     thread: TextThread = field(default_factory=TextThread)
 
     async def work(self, do: Callable[..., Answer], *given: Any) -> Answer:
-        """Return what `do` returns, which makes ids, in the run's own thread. Raises Unreadable."""
+        """Return the result of `do`, which makes ids, in the run's own thread. Raises Unreadable."""
         return await self.thread.work(partial(do, *given))
 
     def of(self, role: str) -> ModelText:

@@ -41,7 +41,7 @@ FORBIDDEN: dict[Level, Sequence[str]] = {
         "no sockets but pairs, no processes, and no signals to others, by a filter of system calls", _LIMITS),
     Level.NONE: ("no more time and output than its limits say",),
 }
-"""What a program cannot do."""
+"""Abilities that a program lacks."""
 _PYTHON_FLAGS = ("-s", "-S", "-P", "-B", "-X", "utf8", "-c")
 _START = """
 import sys, types

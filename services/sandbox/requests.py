@@ -1,4 +1,4 @@
-"""What a call asks for, checked at the border, and what it is answered."""
+"""Requests of a call, checked at the border, and the answers to them."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def failed(why: str) -> Done:
 
 
 def read(request: sandbox_pb2.RunRequest, memory_bytes: int) -> Asked:
-    """Return what a request asks for; a program may have `memory_bytes` at most. Raises InvalidField."""
+    """Return the program of a request; a program may have `memory_bytes` at most. Raises InvalidField."""
     _expect_few("source", len(request.source.encode()), MOST_SOURCE_BYTES, "bytes")
     _expect_few("files", len(request.files), FILES, "files")
     _expect_few("calls_json", len(request.calls_json), CALLS, "calls")

@@ -51,7 +51,7 @@ def asked() -> Asked:
 
 
 def leaks(level: Level, done: Done) -> list[str]:
-    """Return what a program of this level could do and should not, none if its walls stand."""
+    """Return the forbidden abilities of a program of this level, none if its walls stand."""
     if done.status is not Ended.FINISHED or done.header["kinds"] != "V":
         return [f"its test did not run: {done.header.get('detail') or done.parts[2:]}"]
     found: dict[str, Any] = json.loads(done.parts[2])

@@ -1,4 +1,4 @@
-"""What a program sees of this machine's files: an interpreter, the libraries that it loads, and packages."""
+"""View of a program on this machine's files: an interpreter, the libraries that it loads, and packages."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What environments refuse, and worlds that are gone, as errors of calls."""
+"""Refusals of environments, and worlds that are gone, as errors of calls."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -44,7 +44,7 @@ class Session:
 
     @property
     def seen(self) -> Observation | None:
-        """What was observed last; None where nothing was since a snapshot was restored."""
+        """Last observation; None where nothing was observed since a snapshot was restored."""
         return self.answers[-1].observation if self.answers else self.opening
 
     @property
@@ -113,7 +113,7 @@ class Sessions:
     ) -> None:
         self.ttl_s, self._clock, self._most = ttl_s, clock, most
         self.forgotten: Callable[[Session], None] = Session.close
-        """What is done with a session that is forgotten."""
+        """Work on a session that is forgotten."""
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._held = Counter[str]()  # by tenant
 

@@ -46,7 +46,7 @@ def _object(text: str, field: str) -> dict[str, Any]:
 
 
 def words(seen: Observation) -> str:
-    """Return what a user said last; empty if it said nothing."""
+    """Return the last words of a user; empty if it said nothing."""
     said = [message["content"] for message in seen.messages if message["role"] == "user"]
     return str(said[-1]).strip() if said else ""
 
@@ -121,7 +121,7 @@ def _expect_a_voice(voice: simulation_pb2.Voice) -> None:
 
 
 def _due(session: Session, request: simulation_pb2.SayRequest) -> Ask | None:
-    """Return what a model is asked before the agent's next text, as for a user's first words. Raises InvalidField."""
+    """Return the question to a model before the agent's next text, as for a user's first words. Raises InvalidField."""
     if request.index != session.next_index or not isinstance(session.episode, DialogueEpisode):
         return None
     due = session.episode.asked

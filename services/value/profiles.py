@@ -1,4 +1,4 @@
-"""What is known of a model before it is asked: prompts with its outcomes, from runs and from what clients said."""
+"""Known facts of a model before it is asked: prompts with its outcomes, from runs and from clients' feedback."""
 
 import time
 from collections.abc import Sequence

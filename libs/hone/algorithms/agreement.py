@@ -120,7 +120,7 @@ def true_rate(observed: float, fp: float, fn: float) -> float:
 
 
 def majority(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return what more than half of the verdicts given say; None where that is neither."""
+    """Return the verdict of more than half of the given verdicts; None without such a majority."""
     given = [verdict for verdict in verdicts if verdict is not None]
     accepts = sum(given)
     return None if 2 * accepts == len(given) else 2 * accepts > len(given)

@@ -38,7 +38,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What samples showed. The shares of questions `accuracy`, `write`, `read` and `utilization` add up to 1."""
+    """Diagnosis by samples. The shares of questions `accuracy`, `write`, `read` and `utilization` add up to 1."""
 
     lives: int
     samples: int

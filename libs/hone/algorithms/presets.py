@@ -216,7 +216,7 @@ def asked(preset: str) -> list[str]:
 
 
 def unmet(preset: str) -> str | None:
-    """Return what a preset needs and no run has yet; None for a preset that runs."""
+    """Return the parts that a preset needs and no run has yet; None for a preset that runs."""
     try:
         resolve(AlgorithmSpec(preset=preset))
     except SlotError as error:

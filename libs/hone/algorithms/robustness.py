@@ -1,4 +1,4 @@
-"""What noise does to a policy: rewards, pass^k, cost and stability of each type of noise beside the clean twins.
+"""Effects of noise on a policy: rewards, pass^k, cost and stability of each type of noise beside the clean twins.
 
 After AgentNoiseBench, arXiv 2602.11348. The stability of trajectories is Hone's definition: the paper's was not seen.
 """

@@ -92,7 +92,7 @@ def method(slots: Mapping[str, Any], slot: str) -> Method[Any, Any]:
 
 
 def needs(slots: Mapping[str, Any], *wanted: str) -> frozenset[str]:
-    """Return what the methods in the `wanted` slots of a resolved algorithm read, by the names of `Params.needs`."""
+    """Return the inputs of the methods in `wanted` slots of a resolved algorithm, by the names of `Params.needs`."""
     return frozenset().union(*(
         SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs()
         for slot in wanted for filling in fillings(slots, slot)))

@@ -1,4 +1,4 @@
-"""What training on some sources of tasks does to these and to others: RFT generalization, arXiv 2603.12011.
+"""Effects of training on some sources of tasks on these and on other sources: RFT generalization, arXiv 2603.12011.
 
 A matrix has the scores of E sources after each of T stages. Row 0 is the base, row t the weights after stage t. Every
 figure is a mean over sources of a difference between two rows; a cell that is NaN is left out, and a mean over nothing

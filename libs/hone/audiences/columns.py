@@ -14,7 +14,7 @@ from hone.spec.problems import Invalid, Problem, found
 Floats = NDArray[np.float64]
 Value = float | str
 Features = Mapping[str, Mapping[str, Value]]
-"""What is known of one exposure: `user`, `merchant` and `strategy`, each with numbers and words by name."""
+"""Known facts of an exposure: `user`, `merchant` and `strategy`, each with numbers and words by name."""
 
 PARTS = ("user", "merchant", "strategy")
 MOST_COLUMNS, MOST_LEVELS = 200, 50

@@ -31,7 +31,7 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Proposed:
-    """What one answer proposes, and what is wrong with what was not taken. `read`: it could be read as a whole."""
+    """Hypotheses of an answer, and the reasons for those left out. `read`: it could be read as a whole."""
 
     conditions: tuple[Condition, ...] = ()
     refused: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ NICENESS = 10
 
 
 def made(lines: Iterable[str | bytes], work: str = "fit") -> dict[str, Any]:
-    """Return what a fit finds, or the `pairs` from which a model proposes hypotheses; or the problems of the input."""
+    """Return the result of a fit, or the `pairs` from which a model proposes hypotheses; or problems of the input."""
     first, *rest = (line for line in lines if line.strip())
     params, rows = FitParams.model_validate_json(first), [json.loads(row) for row in rest]
     try:

@@ -21,7 +21,7 @@ _DEEPEST, _TREES = 3, 6
 
 
 class MiningParams(Strict):
-    """What a policy needs to be kept."""
+    """Limits that a policy has to pass to be kept."""
 
     n_min: int = Field(100, ge=1, description="Exposures for which the condition holds.")
     merchants_min: int = Field(5, ge=1, description="Merchants at which it holds for some exposure.")
@@ -46,7 +46,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is held out in turn: merchants, or the weeks of a single one. Raises Invalid where there is one of both."""
+    """Units that are held out in turn: merchants, or weeks of a single merchant. Raises Invalid for a single week."""
 
     place: NDArray[np.int64]  # [N], of each exposure's part
     single: bool

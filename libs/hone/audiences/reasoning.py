@@ -21,7 +21,7 @@ from hone.spec.problems import Invalid, Problem, one_of
 UNKNOWN = ("where the user is and what happens there, outside of the application",
            "the user's habits: when and how often the user orders without comparing",
            "what the user has seen at other merchants")
-"""What a reasoner is said not to know."""
+"""Facts that a reasoner is told it does not know."""
 MOST_DROPPED = 0.2
 """Share of personas without a readable answer above which a group has no reasoned rate."""
 
@@ -40,7 +40,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Question:
-    """What a reasoner is asked: how likely a persona is to reach each step."""
+    """Question to a reasoner: how likely a persona is to reach each step."""
 
     features: Features
     policies: tuple[str, ...]

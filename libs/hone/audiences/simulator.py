@@ -53,7 +53,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Reaction:
-    """What is predicted of a group, by step. `reasoned` is None where no reasoner could be read."""
+    """Predictions for a group, by step. `reasoned` is None where no reasoner could be read."""
 
     rates: Floats  # [K]
     reasoned: Floats | None
@@ -123,7 +123,7 @@ class Simulator:
         return [{"user": one.features, "merchant": audience.merchant, "strategy": strategy} for one in users]
 
     def questions(self, rows: Sequence[Features]) -> list[Question]:
-        """Return what a reasoner is asked about each row."""
+        """Return the question to a reasoner about each row."""
         fired = self.policies.fired(self.columns.encode(rows))
         return [Question(row, tuple(one.text for one in self.policies.active(held, self.policies_shown)), self.steps)
                 for row, held in zip(rows, fired, strict=True)]

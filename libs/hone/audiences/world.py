@@ -30,7 +30,7 @@ _STEEPER = np.array([1.8, 2.0, 1.8, 1.9])
 
 @dataclass(frozen=True)
 class Habits:
-    """What nobody sees of a seed's world: by category, the size and place of the wave, the weekend's and its offset."""
+    """Hidden parts of a seed's world: by category, the size and place of the wave, the weekend's and its offset."""
 
     height: Floats
     peak: Floats
@@ -65,7 +65,7 @@ def probability(rows: Sequence[Features], habits: Habits) -> Floats:
 
 
 def reasoned(rows: Sequence[Features]) -> Floats:
-    """Return what the stub of a reasoner says of each row, [N]: the right directions, too steep, without habits."""
+    """Return the stub reasoner's rates of each row, [N]: the right directions, too steep, without habits."""
     return sigmoid(_INTERCEPT + (drivers(rows) - _CENTRES) @ (_SLOPES * _STEEPER))
 
 

@@ -1,4 +1,4 @@
-"""What a model adds to a fit: hypotheses for mining, and the rules' sentences. Each answer is checked before it counts.
+"""Parts of a fit that a model adds: hypotheses for mining, and the rules' sentences. Each answer is checked first.
 
 An answer that fails is shown to the model again with what is wrong, a bounded number of times. Then it is left out: a
 fit never waits for a model to be right.
@@ -33,7 +33,7 @@ class Answered(Generic[Read]):
 async def answered(
     writer: Writer, prompts: Sequence[Prompt], read: Sequence[Callable[[str], tuple[Read | None, str]]],
 ) -> list[Answered[Read]]:
-    """Return what each prompt is answered, as its reader takes it: a value, or None and what is wrong."""
+    """Return the answer to each prompt, as its reader takes it: a value, or None and the reason."""
     found: list[Answered[Read]] = [Answered(None, "", 0)] * len(prompts)
     asked, open_ones = list(prompts), list(range(len(prompts)))
     for number in range(1, MOST_ASKED + 1):

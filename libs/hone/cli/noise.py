@@ -1,4 +1,4 @@
-"""What noise does to a policy, as lines of a terminal."""
+"""Effects of noise on a policy, as lines of a terminal."""
 
 from collections.abc import Iterator, Sequence
 

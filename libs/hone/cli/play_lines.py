@@ -18,7 +18,7 @@ COMMANDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class PlayLine:
-    """What a line means: a text, the call of a tool, or a command."""
+    """Meaning of a line: a text, the call of a tool, or a command."""
 
     text: str = ""
     tool: str = ""

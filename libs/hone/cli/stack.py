@@ -30,7 +30,7 @@ _UP = {"RUNNING", "STARTING"}
 _OWNER = "HONE_OWNER_DATABASE_URL"
 _PUBLISHED = {"gateway": ("HONE_LISTEN", "http://{}"), "console": ("HONE_CONSOLE_LISTEN", "http://{}"),
               "gRPC": ("HONE_DOOR_LISTEN", "{}  (TLS: docker compose cp door:/run/secrets/door/cert.pem .)")}
-"""What a deployment publishes: the variable with its address, and how the address is shown."""
+"""Published address of a deployment: the variable with it, and how it is shown."""
 _MISTAKES = (
     OperationalError, StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing,
     SchemaMismatch, MigrationFailed, StoreAway, PermissionError, ValueError,

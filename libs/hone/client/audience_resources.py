@@ -11,7 +11,7 @@ FitState = Literal["waiting", "taken", "done", "failed"]
 
 
 class FitSpending(Resource):
-    """What a fit's questions to judges used, its simulations included. Answers that were known are not counted."""
+    """Usage of a fit's questions to judges, its simulations included. Cached answers are not counted."""
 
     answers: int
     tokens: int

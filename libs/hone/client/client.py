@@ -116,7 +116,7 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         return self._get(Page[Model], "/v1/models", limit=limit, after=after, registered="true")
 
     model = Reading(Model, "models")
-    """Return what a name of docs/asking.md stands for: a registered model, or a version of a run."""
+    """Return the model of a name of docs/asking.md: a registered model, or a version of a run."""
 
     def upload_dataset(
         self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
@@ -351,11 +351,11 @@ class Client(Administration, Asking, Audiences, Benchmarks, Findings, Judges, Kn
         return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, limit=limit, after=after, **moments)
 
     def storage(self, limit: int = 50) -> Storage:
-        """Return what is stored of this tenant: the sum, and the largest items."""
+        """Return the storage of this tenant: the sum, and the largest items."""
         return self._get(Storage, "/v1/storage", limit=limit)
 
     retention = Catalog(Page[Retained], "retention")
-    """Return what is stored of each kind, how long it is kept, and what goes next."""
+    """Return the stored data by kind, how long it is kept, and the objects that are deleted next."""
 
     def health(self) -> Health:
         """Return the health of every service, as the gateway sees it."""

@@ -25,7 +25,7 @@ class CollectionItem(Resource):
 
 
 class PromptOutcome(Resource):
-    """What a run's policy achieved on a prompt in one group. `id` is the group's.
+    """Result of a run's policy on a prompt in one group. `id` is the group's.
 
     `score` is the mean over the `samples` that have one. `step` is the one that the group was requested for, of an
     evaluation the last committed one. `version_id` is the version that sampled, if the group named it. `similarity` is

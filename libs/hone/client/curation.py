@@ -1,4 +1,4 @@
-"""What the structure of a run's rollouts says: which trajectories to imitate, and which tasks to train on."""
+"""Curation by the structure of a run's rollouts: trajectories to imitate, and tasks to train on."""
 
 from hone.client.resources import Resource
 

@@ -9,7 +9,7 @@ DeletionKind = Literal["run", "preflight", "samples", "model", "dataset", "expor
 
 
 class Deletion(Resource):
-    """What was deleted, and how far it is. No list shows the subject from the request on, and its name is free.
+    """Progress of a deletion. No list shows the subject from the request on, and its name is free.
 
     It is `deleted` once its rows are gone; its objects follow within minutes. `waits_for` says why it cannot go on yet.
     """

@@ -16,16 +16,16 @@ class Findings(Requests):
         return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
 
     def noise(self, run_id: str, step: int | None = None) -> NoiseReport:
-        """Return what noise did to the held-out answers after a step; without one: of the newest evaluation with noise.
+        """Return the effects of noise on held-out answers after a step; by default of the newest evaluation.
         """
         return self._get(NoiseReport, rest_path("runs", run_id, "noise"), step=step)
 
     def memory(self, run_id: str, step: int | None = None, series: str = "sampled") -> MemoryReport:
-        """Return what a policy remembers by the held-out lives after a step; without one: of the newest evaluation."""
+        """Return the memory of a policy by the held-out lives after a step; by default: of the newest evaluation."""
         return self._get(MemoryReport, rest_path("runs", run_id, "memory"), step=step, series=series)
 
     def talks(self, run_id: str, step: int | None = None, series: str = "sampled") -> RecordedTalks:
-        """Return what a policy replied to changing users, as rows by which other memories are examined off-policy."""
+        """Return a policy's replies to changing users, as rows by which other memories are examined off-policy."""
         return self._get(RecordedTalks, rest_path("runs", run_id, "talks"), step=step, series=series)
 
     def curation(

@@ -120,7 +120,7 @@ class Verified(Resource):
 
 
 class GraderTrial(Resource):
-    """What a grader gave one answer, in OpenAI's form. A null `reward` is none: `metadata.errors` says why.
+    """Grade of an answer, in OpenAI's form. Without a reward `reward` is null, and `metadata.errors` says why.
 
     The fields below `metadata` are not OpenAI's, and mean what they mean in a Grade.
     """
@@ -142,7 +142,7 @@ class GraderTrial(Resource):
 
 
 class JudgeSpending(Resource):
-    """What the answers of one judge of a run used so far; those that were known already cost nothing."""
+    """Usage of a judge by a run so far; cached answers cost nothing."""
 
     judge: str
     answers: int

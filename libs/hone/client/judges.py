@@ -32,7 +32,7 @@ class Judges(Requests):
     """Delete a judge. Returns what it was."""
 
     def judge_spending(self, run_id: str) -> Page[JudgeSpending]:
-        """Return what each judge of a run was paid so far."""
+        """Return the usage of each judge of a run so far."""
         return self._get(Page[JudgeSpending], rest_path("runs", run_id, "judges"))
 
     secrets = Listing(Page[Secret], "secrets")

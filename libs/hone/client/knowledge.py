@@ -18,7 +18,7 @@ class KnowledgeStore(Requests):
     """List names with the newest version of each."""
 
     def knowledge(self, name: str, version: int | None = None) -> Knowledge:
-        """Return what a name means, or meant: one of its versions."""
+        """Return a version of a name."""
         return self._get(Knowledge, rest_path("knowledge", name), version=version)
 
     def knowledge_items(

@@ -1,4 +1,4 @@
-"""What a run's policy remembers of a changing user, and why it fails, by the held-out lives of one evaluation."""
+"""Memory of a changing user in a run's policy, and its failures, by the held-out lives of one evaluation."""
 
 from typing import Any
 

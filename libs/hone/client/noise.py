@@ -1,4 +1,4 @@
-"""What noise in the results of tools does to a run's policy, by the held-out tasks of one evaluation."""
+"""Effects of noise in the results of tools on a run's policy, by the held-out tasks of one evaluation."""
 
 from hone.client.resources import Resource
 

@@ -104,7 +104,7 @@ class Packages(Requests):
     """List names with the package that each means now."""
 
     def package(self, name: str, version: int | None = None) -> EnvironmentPackage:
-        """Return what a name means, or meant: one of its versions."""
+        """Return a version of a name."""
         return self._get(EnvironmentPackage, rest_path("packages", name), version=version)
 
     def package_archive(self, name: str, version: int | None = None) -> bytes:

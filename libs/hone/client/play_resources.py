@@ -23,7 +23,7 @@ class PlayedTask(Resource):
 
 
 class Seen(Resource):
-    """What an environment says, and what is possible after it."""
+    """Observation of an environment, with the possible actions."""
 
     messages: list[dict[str, Any]]  # new ones, as OpenAI has them
     tools: list[dict[str, Any]]  # that may be called, as OpenAI describes functions

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from hone.client.resources import Resource
 
 PREFIX = "hone/"
-"""What the name of a model begins with that is a route's."""
+"""Prefix of a model's name that names a route."""
 AUTO = "auto"
 """The route that every tenant has: the newest models and runs, until it is set."""
 EXPLORATION = 0.05
@@ -36,7 +36,7 @@ class RouteCandidate(BaseModel):
 
 
 class RouteObjective(BaseModel):
-    """What a route chooses by: at most one of the three; none is a weight of 0.5."""
+    """Objective of a route: at most one of the three; without any a weight of 0.5."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -80,7 +80,7 @@ class WantedRoute(RouteObjective):
 
 
 class RouteOptions(RouteObjective):
-    """What one chat completion changes of its route."""
+    """Changes of a chat completion to its route."""
 
     exploration: float | None = Field(None, ge=0, le=1)
 
@@ -121,7 +121,7 @@ class Considered(Resource):
 
 
 class Decision(Resource):
-    """Which candidate answered, and why. `id` is the chat completion's.
+    """Candidate that answered, and the reason. `id` is the chat completion's.
 
     `propensity` is the chance with which it was drawn. `score` and `comment` are what a client said of the answer.
     Without `completion_tokens` the answer has not ended, or it broke off.
@@ -156,7 +156,7 @@ class WantedFeedback(BaseModel):
 
 
 class Feedback(Resource):
-    """What a client said of an answer; the last word counts."""
+    """Feedback of a client about an answer; the last feedback counts."""
 
     id: str
     score: float
@@ -165,7 +165,7 @@ class Feedback(Resource):
 
 
 class RoutePoint(Resource):
-    """What a way to choose achieves: mean cost, as a share of the most expensive candidate's, and mean outcome."""
+    """Result of a way to choose: mean cost, as a share of the most expensive candidate's, and mean outcome."""
 
     setting: str
     cost: float

@@ -1,4 +1,4 @@
-"""What a tenant occupies in the object store. Times are UTC."""
+"""Storage of a tenant in the object store. Times are UTC."""
 
 from datetime import datetime
 from typing import Literal

@@ -1,1 +1,1 @@
-"""What `hone doctor` looks at: this machine, and the servers and the stack that a run would use."""
+"""Subjects of `hone doctor`: this machine, and the servers and the stack that a run would use."""

@@ -1,4 +1,4 @@
-"""What is checked: the stack of a state directory, and the servers that the settings name."""
+"""Subjects of the checks: the stack of a state directory, and the servers that the settings name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Deployment:
 
 
 def find(state: Path, environment: Mapping[str, str]) -> Deployment:
-    """Return what is checked. Raises Invalid with every wrong setting."""
+    """Return the subjects of the checks. Raises Invalid with every wrong setting."""
     try:
         record = load(state)
     except StackMissing:

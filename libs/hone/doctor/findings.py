@@ -1,4 +1,4 @@
-"""What a check found, and how to mend it."""
+"""Findings of a check, and how to mend each."""
 
 from hone.client.preflight import Finding, Level
 

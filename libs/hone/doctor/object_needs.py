@@ -1,4 +1,4 @@
-"""What Hone needs of an object store, each need tried on the store itself: `hone doctor --objects URL`."""
+"""Needs of Hone of an object store, each tried on the store itself: `hone doctor --objects URL`."""
 
 import hashlib
 import secrets
@@ -121,7 +121,7 @@ def _begun(store: Objects, key: str) -> Unfinished:
 
 
 def _other_secret(url: str) -> str:
-    """Return what is wrong if the store opens for a secret that is not the given one."""
+    """Return the fault of a store that opens for another secret than the given secret."""
     parts = urlsplit(url)
     if not parts.password:
         return ""

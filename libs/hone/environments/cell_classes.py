@@ -63,7 +63,7 @@ def same_time(one: str, other: str) -> bool:
 
 
 def plain_key(value: Any) -> Any:
-    """Return what is equal for texts, whole numbers and times that are equal as hard cells, and can be hashed."""
+    """Return a key that is equal for texts, whole numbers and times that are equal as hard cells, and can be hashed."""
     value = _value(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -107,7 +107,7 @@ class ChangingWorld:
 
     @cached_property
     def rounds(self) -> list[list[Message]]:
-        """What the user says, a message for each round, by period."""
+        """Words of the user, a message for each round, by period."""
         return [_rounds(self, t) for t in range(len(self.life.periods))]
 
     @cached_property
@@ -253,7 +253,7 @@ class ChangingUserEpisode:
         return self.world.turns[self._now.exam.period][self._now.replied]
 
     def _ask(self) -> Ask | None:
-        """Return what a model is asked that speaks for the user. A later turn sees the last two messages."""
+        """Return the question to a model that speaks for the user. A later turn sees the last two messages."""
         if not self._now.awaited:
             return None
         turn = self._turn()

@@ -1,4 +1,4 @@
-"""What reasoning-gym's verifiers pay: those that pay nonsense are made strict here, generous ones are listed.
+"""Payments of reasoning-gym's verifiers: nonsense is not paid here, generous verifiers are listed.
 
 Measured with version 0.1.25 of the package over every task; a test holds the table true.
 """

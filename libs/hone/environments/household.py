@@ -29,7 +29,7 @@ _COMMANDS = (
 
 
 class HouseholdParams(EnvironmentParams):
-    """Which tasks there are, how much lies about, and how long an episode is."""
+    """Choice of tasks, how much lies about, and how long an episode is."""
 
     tasks: list[Kind] = Field(
         list(KINDS), min_length=1, description="Kinds of tasks: put a thing somewhere, or two; look at one by a lamp; "

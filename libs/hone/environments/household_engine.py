@@ -74,7 +74,7 @@ class World:
 
     @property
     def commands(self) -> list[str]:
-        """What is possible now, in order."""
+        """Possible commands, in order."""
         return sorted(self._actions)
 
     def described(self) -> str:

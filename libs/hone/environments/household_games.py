@@ -27,7 +27,7 @@ _GOALS: Mapping[Kind, str] = {
 """Names of alfworld's goals."""
 _CHANGES: Mapping[Kind, tuple[str, str]] = {
     "clean": ("Cleanable", "SinkBasin"), "heat": ("Heatable", "Microwave"), "cool": ("Coolable", "Fridge")}
-"""What a thing has to be, and the receptacle that changes it."""
+"""Required state of a thing, and the receptacle that changes it."""
 
 _RECEPTACLES: Mapping[str, Mapping[str, Range]] = {
     "kitchen": {"CounterTop": (1, 2), "Cabinet": (2, 4), "Drawer": (1, 3), "Fridge": (1, 1), "Microwave": (1, 1),
@@ -73,7 +73,7 @@ class Game:
 
 @dataclass(frozen=True)
 class Domain:
-    """What the package alfworld holds."""
+    """Content of the package alfworld."""
 
     pddl: str
     grammar: str
@@ -134,7 +134,7 @@ def _numbered(kinds: Sequence[str]) -> dict[str, str]:
 
 
 def _aims(kind: Kind, room: str, receptacles: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return what can be asked for here: things, each with a type of receptacle that it can go to from another one."""
+    """Return the possible tasks: things, each with a type of receptacle that it can go to from another."""
     holds, there = domain().holds, sorted(set(receptacles.values()))
     quality, appliance = _CHANGES.get(kind, ("", ""))
     things = [one for one in _THINGS[room] if not quality or one in domain().can_be[quality]]

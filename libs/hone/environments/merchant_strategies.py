@@ -28,7 +28,7 @@ GAP = "reasoner_gap"
 
 
 class MerchantStrategiesParams(EnvironmentParams):
-    """What a discount costs, how high it may be, and which prediction is the reward."""
+    """Cost of a discount, its largest size, and the prediction that is the reward."""
 
     most: int = Field(60, ge=5, le=90, description="Highest discount, in percent.")
     cost: float = Field(1.2, ge=0, le=10, description="Orders for each exposure that a discount of 100 % costs.")
@@ -39,7 +39,7 @@ class MerchantStrategiesParams(EnvironmentParams):
 
 @dataclass(frozen=True)
 class Merchant:
-    """What is known of a merchant, in words that the world has."""
+    """Known facts of a merchant, in words that the world has."""
 
     category: str
     tier: str
@@ -148,7 +148,7 @@ class Prediction(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def prediction(wanting: Merchant, discount: int) -> Prediction:
-    """Return what the shipped simulator says of its users at a merchant with a discount in percent."""
+    """Return the shipped simulator's rates of its users at a merchant with a discount in percent."""
     simulator, fusion = synthetic_orders()
     audience, strategy = Audience(vars(wanting)), {"discount": discount / 100}
     members = simulator.rows(audience, strategy, simulator.users)

@@ -35,7 +35,7 @@ class SkillPointsParams(EnvironmentParams):
 
 @dataclass(frozen=True)
 class Point:
-    """What a point shows, and whether it succeeds by either choice: drawn once, so that forks and repeats agree."""
+    """Sight of a point, and its success by either choice: drawn once, so that forks and repeats agree."""
 
     relevant: bool
     useful: bool
@@ -44,7 +44,7 @@ class Point:
 
     @property
     def signs(self) -> str:
-        """What the policy sees."""
+        """Observation of the policy."""
         return "".join("+" if sign else "-" for sign in (self.relevant, self.useful))
 
 

@@ -68,7 +68,7 @@ class TextCraft(Seeded):
 
 @dataclass(frozen=True)
 class Recipe:
-    """What one crafting makes of what."""
+    """Result and ingredients of a crafting."""
 
     target: str
     count: int
@@ -227,7 +227,7 @@ class TextCraftEpisode:
         return True, f"Crafted {count} {target}."
 
     def _spent(self, recipe: Recipe, given: Counter[str]) -> Counter[str] | None:
-        """Return what a recipe takes of given ingredients; None where they are not those of the recipe.
+        """Return the ingredients that a recipe takes of the given ingredients; None where they do not fit the recipe.
 
         A kind's own word stands for what is held of it; what lacks then is named by the word.
         """
@@ -260,7 +260,7 @@ class TextCraftEpisode:
         return self._held[self._book.goal] > 0 or self._turns >= self._params.turns
 
     def _admissible(self) -> list[str]:
-        """Return what is possible now; of getting, the command for one of each thing."""
+        """Return the possible commands; of getting, the command for one of each thing."""
         getting = [f"get 1 {item}" for item in sorted(self._known - self._recipes.keys())]
         crafting = [recipe.command for recipe in self._book.recipes
                     if all(self._held[part] >= needed for part, needed in recipe.parts)]

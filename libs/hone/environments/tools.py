@@ -15,7 +15,7 @@ from hone.spec.findings import first
 
 CallFault = Literal["malformed", "unknown_tool", "wrong_arguments", "refused"]
 FAULTS: tuple[CallFault, ...] = get_args(CallFault)
-"""What is wrong with a call: it cannot be read, no tool has its name, its arguments are wrong, the tool refuses it."""
+"""Fault of a call: it cannot be read, no tool has its name, its arguments are wrong, the tool refuses it."""
 
 
 class ToolError(ValueError):

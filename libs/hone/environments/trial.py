@@ -43,7 +43,7 @@ def _tried(environment: str, params: str) -> None:
 
 @lru_cache(maxsize=64)
 def _outcome(environment: str, params: str, period: int) -> Problem | None:  # noqa: ARG001
-    """Return what is wrong. Whoever reads a spec asks several times; a machine that was busy may do it in a minute."""
+    """Return the fault. Readers of a spec ask several times; a machine that was busy may do it in a minute."""
     command = [sys.executable, "-m", "hone.environments.trial", environment, str(LONGEST_S)]
     bounds = f"what makes a question within {LONGEST_S} s of a processor and {MOST_BYTES // 2**30} GiB"
     try:

@@ -181,7 +181,7 @@ def _as_written(answer: str, place: int, arguments: dict[str, Any]) -> tuple[str
 
 
 def _malformed(text: str, place: int) -> str:
-    """Return what stands for the arguments in a call that is no JSON, or was cut before its end."""
+    """Return a stand-in for the arguments of a call that is not JSON, or was cut before its end."""
     begin = _WRITTEN_ARGUMENTS.search(text, place)
     if begin is not None:
         with suppress(ValueError):

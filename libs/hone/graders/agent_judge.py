@@ -166,7 +166,7 @@ def _opening(sample: Sample, params: AgentJudgeParams) -> list[dict[str, Any]]:
 
 
 def _transcript(conversation: Conversation | None, output: str) -> str:
-    """Return what an agent did and heard, a line each."""
+    """Return the actions of an agent and the answers to them, a line each."""
     if conversation is None:
         return output
     lines = [f"did before its first words: {step.action}" for step in conversation.steps if not step.call]

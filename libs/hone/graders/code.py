@@ -83,7 +83,7 @@ class CodeParams(GraderParams):
 
 @dataclass(frozen=True)
 class _Tried:
-    """What came of one test. `why` may be shown to everyone, `seen` only to those who may see the test."""
+    """Result of a test. `why` may be shown to everyone, `seen` only to people who may see the test."""
 
     passed: bool
     why: str = ""
@@ -145,7 +145,7 @@ class _Exam:
     async def _checked(
         self, tools: Tools, tried: list[_Tried], answers: Sequence[list[Any] | None]
     ) -> list[_Tried]:
-        """Return what came of tests, by the checker where there is one. None: there is no output to check.
+        """Return the results of tests, by the checker where there is one. None: there is no output to check.
 
         Raises InvalidSpec where the checker fails: the program is not to blame.
         """

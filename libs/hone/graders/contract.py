@@ -148,7 +148,7 @@ def _no_preparation() -> None:
 
 
 class Needs(StrEnum):
-    """What a kind of grader waits for. One that needs nothing is a pure function, and runs anywhere."""
+    """Resource that a kind of grader waits for. A grader without needs is a pure function, and runs anywhere."""
 
     JUDGE = "judge"  # a model that answers
     VERIFIER = "verifier"  # a server of others that gives a reward
@@ -158,7 +158,7 @@ class Needs(StrEnum):
 
 
 class Tools(Protocol):
-    """What a grader may ask for beside what it reads. What it asks for at once is done at once, where that is possible.
+    """Resources of a grader beside its inputs. Several requests at once are answered at once, where that is possible.
 
     What is asked of judges, programs and graders raises nothing.
     """

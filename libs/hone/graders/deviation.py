@@ -79,7 +79,7 @@ async def grade_sample(sample: Sample, params: DeviationParams, tools: Tools) ->
 
 
 def pairs(whole: Conversation) -> list[str]:
-    """Return what a judge reads of each result with noise that leaves the truth, and of the policy's next call."""
+    """Return a judge's question on each result with noise that leaves the truth, and on the policy's next call."""
     return [*_pairs(whole)][:_MOST_PAIRS]
 
 
@@ -105,7 +105,7 @@ def _question(model: str, text: str) -> Question:
 
 
 def compared(original: str, injected: str, message: str, clean: str) -> list[dict[str, Any]]:
-    """Return what a judge is asked of a message behind noise, beside what the agent says behind the `clean` result.
+    """Return a judge's question about a message behind noise, beside the agent's message behind the `clean` result.
 
     The answer has "refuses" beside the signs of deviation.
     """

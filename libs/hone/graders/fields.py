@@ -11,7 +11,7 @@ from hone.spec.parameters import Strict
 
 
 class Tolerance(Strict):
-    """What counts as equal."""
+    """Rules by which values are equal."""
 
     abs_tolerance: float = Field(0.0, ge=0, description="Numbers are equal up to this distance.")
     rel_tolerance: float = Field(0.0, ge=0, description="Or up to this share of the reference's number.")

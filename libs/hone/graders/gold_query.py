@@ -60,7 +60,7 @@ class Gold:
 
 @lru_cache(maxsize=8)
 def gold(script: str, sql: str, rule: ResultRule, perturbed: int, allowed: frozenset[Fault]) -> Gold:
-    """Return what the gold query gives on the database of a script, and on `perturbed` ones with fewer rows.
+    """Return the results of the gold query on the database of a script, and on `perturbed` ones with fewer rows.
 
     The script may be a SQLite file in base64. Raises InvalidSpec, which names the field: for a script or a query that
     fails, and for a fault of the query that is not allowed. Where rows of an equal rank may come in any order, no order

@@ -21,7 +21,7 @@ Instruction = tuple[str, dict[str, Any]]
 
 
 class InstructionsParams(GraderParams):
-    """Which instructions, and how strictly they are read."""
+    """Choice of instructions, and how strictly they are read."""
 
     type: Literal["instructions"] = Field(description="Name of the grader.")
     instruction_id_list: list[str] | Template = Field(

@@ -1,4 +1,4 @@
-"""What judges are asked: messages in OpenAI's form, with templates, in which the policy's text cannot pass for ours."""
+"""Messages to judges, in OpenAI's form, with templates, in which the policy's text cannot pass for ours."""
 
 import hashlib
 import re
@@ -80,7 +80,7 @@ class SamplingParams(Strict):
 
 
 def answer_of(sample: Sample) -> str:
-    """Return what a judge sees of an output: what was said, without reasoning. Raises NoAnswer without one."""
+    """Return the part of an output that a judge sees: its words without reasoning. Raises NoAnswer without words."""
     try:
         text = said(sample.output)
     except Unfinished as error:
@@ -162,5 +162,5 @@ def _templates(part: str | Part) -> list[str]:
 
 
 def evidence(judge: str, messages: Sequence[Mapping[str, Any]], answered: str, model: str) -> dict[str, Any]:
-    """Return what is stored of a question: all that a reader needs to see why."""
+    """Return the stored part of a question: all that a reader needs to see why."""
     return {"judge": judge, "model": model, "asked": [dict(message) for message in messages], "answered": answered}

@@ -37,7 +37,7 @@ def judged(spec: Spec, item: Item, output_text: str) -> Result:
 
 
 def judged_together(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
-    """Return what `grades` does, in this process, of a grader that needs no judge and no sandbox. Raises nothing."""
+    """Return the result of `grades`, in this process, for a grader without judge and sandbox. Raises nothing."""
     grading = grades(spec, samples, _Here(spec))
     try:
         grading.send(None)

@@ -10,7 +10,7 @@ SETS: Mapping[str, Callable[[], list[Pair]]] = {"short_answers": labelled_answer
 
 
 def problem(name: str, at: str) -> Problem | None:
-    """Return what is wrong with the name of a set in the field `at`; whether a dataset exists is not looked up."""
+    """Return the fault of the name of a set in the field `at`; whether a dataset exists is not looked up."""
     if name in SETS or (len(name) > len(DATASET) and name.startswith(DATASET)):
         return None
     return Problem(at, name, f"{one_of(name, SETS)}, or {DATASET}NAME of a dataset of yours")

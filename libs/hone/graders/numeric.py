@@ -26,7 +26,7 @@ _UNIT = r"(?:[ ]?[A-Za-z°]++(?:/[A-Za-z]+)?(?:\^\{?[0-9]\}?)?(?=[ ]?(?:[,;&]|(?
 _BETWEEN = re.compile(
     rf"{_UNIT}(?:[\s,;&(){{}}\[\]$€£¥₹%|]|\\[(){{}}\[\],;:! %$]|(?:and|or)\b"
     r"|[A-Za-z]\w{0,9}(?:_\{\w{1,9}\})?[ ]?[=:])*+")
-"""What stands between two numbers of one list."""
+"""Separator of two numbers of a list."""
 _OR = re.compile(rf"{_UNIT}[\s,;(){{}}$]*or\b[\s(){{}}$€£¥₹]*")
 _OPERATOR = re.compile(
     r"[*+^!<>√π∞≤≥]|\\(?:sqrt|pi|times|cdot|log|ln|exp|sin|cos|tan|infty|theta|binom|sum|int)(?![A-Za-z])|-[\s({\[]*$")

@@ -20,7 +20,7 @@ _SHAPES = ('a list of tests {"input": text, "output": text} or {"args": list, "e
 
 @dataclass(frozen=True)
 class StdinTest:
-    """What a whole script reads from its standard input, and what it has to write to its standard output."""
+    """Standard input of a whole script, and its expected standard output."""
 
     input: str
     output: str

@@ -64,7 +64,7 @@ def _names_grade(statement: ast.stmt) -> bool:
 
 
 async def grade_sample(sample: Sample, params: PythonParams, tools: Tools) -> Result:
-    """Return what the function returns. It sees the answer as its `sample`, the row as its `item`, and nothing else.
+    """Return the result of the function. It sees the answer as its `sample`, the row as its `item`, and nothing else.
 
     A function that raises, runs out of time, or returns no number in the range says nothing about the policy: there is
     no score. Raises NoAnswer, and InvalidSpec for what the function did wrong.

@@ -1,4 +1,4 @@
-"""What a grader asks a judge, and what comes back. A judge that cannot be understood says nothing about the policy."""
+"""Questions of a grader to a judge, and the answers. An answer that cannot be read says nothing about the policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hone.graders.error_kinds import ErrorKind
 
 @dataclass(frozen=True)
 class Question:
-    """What a judge is asked."""
+    """Question to a judge."""
 
     judge: str  # name of a judge of the tenant, or of a model as docs/asking.md has it
     messages: Sequence[Mapping[str, Any]]
@@ -24,7 +24,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a verify server is asked: a task with an answer to it, in NeMo Gym's form."""
+    """Question to a verify server: a task with an answer to it, in NeMo Gym's form."""
 
     judge: str  # name of the server, among the judges of the tenant
     body: Mapping[str, Any]
@@ -43,7 +43,7 @@ Asked = Question | Submission | Rating
 
 @dataclass(frozen=True)
 class Reply:
-    """What a judge answered. Of a verify server `text` is JSON, without what it was sent; a rating is a number."""
+    """Answer of a judge. Of a verify server `text` is JSON, without the fields it was sent; a rating is a number."""
 
     text: str
     model: str  # that answered, with its version where it has one

@@ -17,7 +17,7 @@ _TEXT = 'an item such as {"type": "output_text", "text": "…"}'
 
 
 def submission(item: Item, answer: str, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what a verify server is sent: the task's fields, its messages and the answer to them.
+    """Return the request to a verify server: the task's fields, its messages and the answer to them.
 
     `fields` are fields of the task by the names under which they are sent; None: all under their own names. Raises
     KeyError with the name of a field that the task lacks.

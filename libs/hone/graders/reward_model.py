@@ -15,7 +15,7 @@ from hone.graders.sample import Sample
 
 
 class RewardModelParams(GraderParams):
-    """Which reward model is asked, what it reads, and what its number becomes."""
+    """Choice of a reward model, its input, and the mapping of its number to a score."""
 
     type: Literal["reward_model"] = Field(description="Name of the grader.")
     model: str = Field(min_length=1, max_length=300, description="Name of a reward model of yours, or of a judge whose "

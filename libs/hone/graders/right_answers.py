@@ -23,7 +23,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of grading a row's reference: the output that was graded, shortened, and the reason if not right."""
+    """Result of grading a row's reference: the output that was graded, shortened, and the reason if not right."""
 
     standing: Standing
     reason: str = ""
@@ -61,7 +61,7 @@ def asked(spec: Spec, item: Item, ending: Ending) -> RightOutput | Finding:
 
 
 def compared(right: RightOutput, result: Result) -> Finding:
-    """Return what a grade says about the reference. Nobody could tell if a process or a judge failed."""
+    """Return a grade's verdict on the reference. Nobody could tell if a process or a judge failed."""
     output = right.text if len(right.text) <= _LONGEST else f"{right.text[:_LONGEST]}…"
     if result.score is not None and result.score >= right.score - _SLACK:
         return Finding(Standing.RIGHT, output=output)

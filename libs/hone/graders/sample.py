@@ -1,4 +1,4 @@
-"""What a grader may read of one sample. It is sent what its kind asks for, and no more."""
+"""Readable parts of a sample for a grader. It is sent the parts that its kind asks for, and no more."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ Item = dict[str, Any]
 
 
 class Reads(StrEnum):
-    """What a kind of grader reads of a sample, beside the task's item."""
+    """Parts of a sample that a kind of grader reads, beside the task's item."""
 
     OUTPUT = "output"  # the final text
     CONVERSATION = "conversation"  # every call and step, and how it ended
@@ -156,7 +156,7 @@ def sent(
     calls: Sequence[Call], steps: Sequence[Step], ended: str, item: str, reads: Collection[Reads], passages: Passages,
     world: str = "",
 ) -> Sent:
-    """Return what a grader reads of a sample: its item as JSON, its whole output, and what `reads` names."""
+    """Return a grader's input of a sample: its item as JSON, its whole output, and the parts that `reads` names."""
     last = answering(calls)
     whole = conversation(calls, steps, ended, passages).model_dump_json() if Reads.CONVERSATION in reads else ""
     return Sent(item, last.begun + last.text, last.finish_reason == "length" or ended != "done", whole, world)

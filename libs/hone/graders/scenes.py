@@ -14,7 +14,7 @@ class WorldLost(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What a tool showed."""
+    """Screen of a tool."""
 
     text: str
     valid: bool = True  # False: the tool could not be used, and the text says why

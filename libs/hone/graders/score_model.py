@@ -20,7 +20,7 @@ _STEP: Mapping[str, Any] = {
 
 
 class JudgedParams(GraderParams):
-    """What a judge is asked, in OpenAI's form, and how it is kept from being talked over."""
+    """Question to a judge, in OpenAI's form, and its protection against being talked over."""
 
     model: str = Field(min_length=1, max_length=300, description="Name of a judge, or of a model of yours.")
     input: list[Message] = Field(

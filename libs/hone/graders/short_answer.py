@@ -49,7 +49,7 @@ def grade(item: Item, output_text: str, params: ShortAnswerParams) -> Result:
 
 
 def decision_on(item: Item, output_text: str, params: ShortAnswerParams) -> Decision:
-    """Return what rules say. Raises InvalidSpec for a row of unknown type or rounding, or without a reference."""
+    """Return the rules' verdict. Raises InvalidSpec for a row of unknown type or rounding, or without a reference."""
     reference, kind, places = (rendered(one, item, output_text).strip() for one in (
         params.reference, params.answer_type, params.float_round))
     if not reference:

@@ -34,7 +34,7 @@ _NUMERIC_REST = re.compile(r"(?:[^\W\d_]|[\s$€£%°.{}\\])*")
 
 @dataclass(frozen=True)
 class Decision:
-    """What rules say about an answer. `right` is None where only a judge can tell."""
+    """Verdict of the rules on an answer. `right` is None where only a judge can tell."""
 
     right: bool | None
     by: By | None
@@ -60,7 +60,7 @@ def extracted(output_text: str) -> str | None:
 def decided(
     output_text: str, reference: str, kind: AnswerType = "auto", places: int = 0, strict: bool = True
 ) -> Decision:
-    """Return what rules say about an output's answer.
+    """Return the verdict of the rules on an output's answer.
 
     `places` above 0: decimals are compared with so many places. Not `strict`: a rule only says what is right, as in the
     benchmark's own evaluator; then numbers and intervals alone have rules.

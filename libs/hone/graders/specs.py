@@ -52,7 +52,7 @@ class Spec:
 
     @cached_property
     def needs(self) -> frozenset[Needs]:
-        """What it waits for; it is a pure function if that is nothing."""
+        """Resources that it waits for; without any it is a pure function."""
         return frozenset(need for one in self.all for need in one.grader.needs)
 
     @cached_property
@@ -68,7 +68,7 @@ class Spec:
 
     @cached_property
     def reads(self) -> frozenset[Reads]:
-        """What it reads of a sample, beside the output."""
+        """Parts of a sample that it reads, beside the output."""
         return frozenset(read for one in self.all for read in one.grader.reads)
 
     @cached_property

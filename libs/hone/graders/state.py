@@ -15,7 +15,7 @@ Path = Annotated[str, Field(pattern=r"^[^.\s]+(\.[^.\s]+)*$")]
 
 
 class StateParams(GraderParams):
-    """What is looked at in the environment's snapshots."""
+    """Compared parts of the environment's snapshots."""
 
     type: Literal["state"] = Field(description="Name of the grader.")
     expected: dict[Path, Template] = Field(
@@ -58,7 +58,7 @@ def components(params: StateParams, of_inner: Mapping[str, Names]) -> Names:  # 
 
 
 MISSING = object()
-"""What is at a path that a state lacks."""
+"""Marker of a path that a state lacks."""
 
 
 def at_path(state: Any, path: str) -> Any:

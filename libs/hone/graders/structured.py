@@ -24,7 +24,7 @@ from hone.graders.templates import Template, of_row, rendered
 
 
 class StructuredParams(GraderParams):
-    """What a right answer looks like."""
+    """Form of a right answer."""
 
     type: Literal["structured"] = Field(description="Name of the grader.")
     format: Format = Field("json", description="Format of the answer.")
@@ -111,7 +111,7 @@ def _reference(item: Item, output_text: str, params: StructuredParams) -> tuple[
 
 
 def components(params: StructuredParams, of_inner: Any) -> Names:  # noqa: ARG001 — one signature for every grader
-    """Return what is checked."""
+    """Return the checked text."""
     return frozenset({"parse"} | ({"schema"} if params.json_schema is not None else set())
                      | ({"fields"} if params.reference is not None else set()))
 

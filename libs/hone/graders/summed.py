@@ -43,7 +43,7 @@ async def grade_sample(sample: Sample, params: SummedParams, tools: Tools) -> Re
 
 
 def _paid(whole: Conversation) -> float:
-    """Return what rules gave all turns."""
+    """Return the scores of all turns by rules."""
     return sum(step.reward or 0.0 for step in whole.steps) + sum(sum(call.rules.values()) for call in whole.policy)
 
 

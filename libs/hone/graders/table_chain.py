@@ -41,7 +41,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Chain:
-    """What was read of a text. `answer` is None where it has none; `formed`: nothing in it broke the grammar."""
+    """Content of a text. `answer` is None without an answer; `formed`: nothing in it broke the grammar."""
 
     steps: Sequence[Read]
     answer: str | None

@@ -1,4 +1,4 @@
-"""What differs between two states of tables, row by row, by the classes of their columns.
+"""Differences between two states of tables, row by row, by the classes of their columns.
 
 Sources: the verifier of ScaleEnv, arXiv 2602.06820, and the differences of STAGE-Claw, arXiv 2606.10394. How rows are
 paired where their key says nothing is a reconstruction.
@@ -77,7 +77,7 @@ class Changes:
 
 
 def changes(before: StoredTable, after: StoredTable, classes: TableClasses) -> Changes:
-    """Return what was done to a table. The other way round, added and removed rows change places."""
+    """Return the changes of a table. The other way round, added and removed rows change places."""
     pairs = paired(after, before, classes)
     return Changes([after.rows[place] for place in pairs.extra], [before.rows[place] for place in pairs.missing],
                    [(before.rows[one], after.rows[other]) for one, other in sorted(pairs.wrong.items())])

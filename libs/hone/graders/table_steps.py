@@ -31,7 +31,7 @@ STEP = "step"
 
 
 class TableStepsParams(GraderParams):
-    """What is right, how steps are written, and how their scores gate the reward."""
+    """Reference answer, form of steps, and the way in which their scores gate the reward."""
 
     type: Literal["table_steps"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="The right answer.")

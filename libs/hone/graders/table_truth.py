@@ -21,7 +21,7 @@ class RowChange(Strict):
 
 
 class TableChange(Strict):
-    """What is done to a table, in this order."""
+    """Changes of a table, in this order."""
 
     removed: list[dict[str, Any]] = Field([], description="Values of rows that go.")
     changed: list[RowChange] = Field([])

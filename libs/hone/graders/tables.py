@@ -87,7 +87,7 @@ class TablesParams(GraderParams):
 
 @dataclass(frozen=True)
 class TableGrade:
-    """What became of the objects of one table."""
+    """Outcome of the objects of a table."""
 
     required: int  # objects that have to change
     made: int
@@ -125,7 +125,7 @@ async def grade_sample(sample: Sample, params: TablesParams, tools: Tools) -> Re
 
 
 def table_grades(before: Tables, after: Tables, truth: Tables, params: TablesParams) -> dict[str, TableGrade]:
-    """Return what became of each table."""
+    """Return the outcome of each table."""
     return {name: table_grade(name, before.get(name), after.get(name), truth.get(name), params.classes(name),
                               name in params.allowed)
             for name in sorted({*before, *after, *truth}) if params.columns.get(name) != "exempt"}

@@ -33,7 +33,7 @@ NAMES = ("called", "parse", "name", "schema", "arguments")
 
 
 class ToolCallParams(GraderParams):
-    """Which calls are right."""
+    """Right calls."""
 
     type: Literal["tool_call"] = Field(description="Name of the grader.")
     reference: Template = Field(

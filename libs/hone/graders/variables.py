@@ -22,7 +22,7 @@ _EXPECTED = ("variables under item, sample.output_text, sample.output_json, samp
 
 @dataclass(frozen=True)
 class Variable:
-    """What a variable names: a root, and the keys and places that lead from there to a value."""
+    """Target of a variable: a root, and the keys and places that lead from there to a value."""
 
     root: str
     path: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def shown(named: Variable, item: Mapping[str, Any], output_text: str) -> str:
 
 
 def sample_of(item: Mapping[str, Any], output_text: str) -> dict[str, Any]:
-    """Return what OpenAI's python graders get as their `sample`. `output_json` is null where the output is no JSON."""
+    """Return the `sample` of OpenAI's python graders. `output_json` is null where the output is not JSON."""
     choice = _choice(item, output_text)
     try:
         read = row_json.plain(_parsed(output_text))

@@ -32,7 +32,7 @@ _MOST, _SHOWN = 64, 20_000
 
 
 class VerifyServerParams(GraderParams):
-    """Which server is asked, what it is sent, and what counts of its answer."""
+    """Choice of a server, the request to it, and the counted part of its answer."""
 
     type: Literal["verify_server"] = Field(description="Name of the grader.")
     server: str = Field(min_length=1, max_length=100, description="Name of a judge with the protocol verify, such "
@@ -118,7 +118,7 @@ def _number(value: object, field: str, reply: Reply) -> float:
 
 
 def _outside(reward: float, components: Mapping[str, float], params: VerifyServerParams) -> str:
-    """Return what is wrong about a reward; nothing where it is finite and in the range."""
+    """Return the fault of a reward; nothing where it is finite and in the range."""
     low, high = params.range
     for name, value in components.items():
         if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""What a judge sees of a world: the tools of its environment, the states before and after, and a log of what it saw."""
+"""View of a world for a judge: the tools of its environment, the states before and after, and a log of its looks."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

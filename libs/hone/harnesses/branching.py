@@ -1,4 +1,4 @@
-"""Which turns of a task's episodes are branched. SelSkill, arXiv 2606.00510 (reconstruction)."""
+"""Choice of the turns of a task's episodes that are branched. SelSkill, arXiv 2606.00510 (reconstruction)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a deliberation reads of parallel attempts: HeavySkill, arXiv 2605.02396.
+"""Input of a deliberation from parallel attempts: HeavySkill, arXiv 2605.02396.
 
 Pruning and ties are a reconstruction: the paper does not define them.
 """

@@ -41,7 +41,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class FoldingParams(HarnessParams):
-    """What is shown of finished subgoals, and what steps lose by rules."""
+    """Shown part of finished subgoals, and the loss of steps by rules."""
 
     fold: bool = Field(True, description="Show a single record of a finished subgoal; false: all of its steps.")
     describe: bool = Field(True, description="Describe the four fields in a system message.")
@@ -61,7 +61,7 @@ class FoldingParams(HarnessParams):
 
 @dataclass(frozen=True)
 class Fields:
-    """What one output says."""
+    """Content of an output."""
 
     reflect: str
     done: bool
@@ -71,7 +71,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class Story:
-    """What the policy may see: its task, finished subgoals, the present one and its steps, the last observation."""
+    """The policy's view: its task, finished subgoals, the present subgoal and its steps, the last observation."""
 
     task: str
     now: str

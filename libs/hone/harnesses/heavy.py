@@ -82,7 +82,7 @@ class Heavy:
 async def _beside(
     seat: Seat, count: int, said: Sequence[Message], kind: str, key: str, temperature: float | None = None
 ) -> list[str]:
-    """Return what a number of calls answer, without their reasoning."""
+    """Return the answers of a number of calls, without their reasoning."""
     async def one(fork: Seat) -> str:
         return spoken((await fork.ask(said, kind, group_key=key, temperature=temperature)).text)
 

@@ -1,4 +1,4 @@
-"""What a simulation answers, as a harness hears it and as a trajectory keeps it."""
+"""Answers of a simulation, as a harness hears them and as a trajectory keeps them."""
 
 import json
 
@@ -24,7 +24,7 @@ def taken(response: simulation_pb2.StepResponse) -> Taken:
 
 
 def question(seen: simulation_pb2.Observation) -> Ask | None:
-    """Return what the environment asks a role; None if it asks nothing."""
+    """Return the environment's question to a role; None without a question."""
     return Ask(seen.ask.role, from_proto(seen.ask.messages)) if seen.HasField("ask") else None
 
 

@@ -1,4 +1,4 @@
-"""What harnesses offer to a run's collections: the notes that hold it, and how much may be offered and read."""
+"""Offers of harnesses to a run's collections: the notes that hold them, and limits for offers and reading."""
 
 import json
 from typing import Any

@@ -32,7 +32,7 @@ class SubgoalStep:
 
 
 class Sizes(Strict):
-    """What each rule takes from a step on which it fires; 0 turns it off."""
+    """Loss of each rule for a step on which it fires; 0 turns it off."""
 
     model_config = ConfigDict(strict=True)
 

@@ -27,7 +27,7 @@ KINDS = {"question": "probe", "diagnosis": "diagnose", UPPER: UPPER}
 
 
 class RememberingParams(HarnessParams):
-    """Which memory, when it is written, and what writes and answers are paid."""
+    """Choice of a memory, when it is written, and the reward of writes and answers."""
 
     marked: ClassVar[frozenset[str]] = frozenset({REPLY, WRITES})
 

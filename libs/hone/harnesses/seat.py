@@ -35,7 +35,7 @@ class HarnessFailed(Exception):
 
 @dataclass(frozen=True)
 class Heard:
-    """What the environment said after an action, and what it told beside. None: the environment does not know."""
+    """Words of the environment after an action, and its data beside. None: the environment does not know."""
 
     messages: list[Message]
     turns_left: int = 0

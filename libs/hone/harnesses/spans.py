@@ -42,7 +42,7 @@ def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]
 
 
 def named(kinds: Sequence[Marks]) -> Callable[[str], list[tuple[str, int, int]]]:
-    """Return what finds the spans of a text: name, first character, the one after the last."""
+    """Return a function that finds the spans of a text: name, first character, end (exclusive)."""
     return lambda text: [(marks.name, opened, behind) for marks, opened, behind in spans(text, kinds)]
 
 

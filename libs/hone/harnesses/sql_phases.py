@@ -79,7 +79,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Phase:
-    """What a turn does. `fault`: how it breaks the format nevertheless; empty: it does not."""
+    """Action of a turn. `fault`: how it breaks the format nevertheless; empty: it does not."""
 
     call: ToolCall
     fault: str = ""
@@ -125,7 +125,7 @@ def help_message(params: SqlPhasesParams) -> str:
 
 
 def read(params: SqlPhasesParams, text: str) -> Phase:
-    """Return what a turn does. Raises Malformed."""
+    """Return the action of a turn. Raises Malformed."""
     try:
         spoken = reasoning.said(text)
     except reasoning.Unfinished as error:

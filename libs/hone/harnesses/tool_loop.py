@@ -74,7 +74,7 @@ def _opening(params: ToolLoopParams, seat: Seat) -> list[Message]:
 
 
 def explained(params: ToolLoopParams, tools: Tools, other: str) -> str:
-    """Return what explains the tools to the policy. `other` is what an answer without a call means."""
+    """Return the explanation of the tools for the policy. `other` is the meaning of an answer without a call."""
     if params.syntax == "line":
         names = "\n".join(f"{name}: <{argument}>" if argument else f"{name}:"
                           for name, argument in _single(tools).items())

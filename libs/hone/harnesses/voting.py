@@ -9,7 +9,7 @@ from hone.environments.verdict_form import Label
 
 @dataclass(frozen=True)
 class Vote:
-    """What was voted for, what most answers say, and the score of each answer, the one that was seen first in front."""
+    """Result of a vote: its subject, the most frequent answer, and each answer's score, the first seen in front."""
 
     winner: str | None  # None: no answer was found
     majority: str | None

@@ -51,7 +51,7 @@ class AskedJudges:
         return reply
 
     async def answering(self, names: Iterable[str], turn: Turn) -> dict[str, str]:
-        """Return what answers now under each name, as equal answers need; empty: nobody can say.
+        """Return the present answerer under each name, as equal answers need; empty: nobody can say.
 
         Raises JudgeFailed for a judge that cannot be asked, and NotReady while the database is away.
         """

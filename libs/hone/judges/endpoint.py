@@ -51,7 +51,7 @@ class Exchange:
 
 
 def connections() -> httpx.AsyncClient:
-    """Return what endpoints are asked by. Tenants share it: no host's cookies are kept."""
+    """Return the client that asks endpoints. Tenants share it: no host's cookies are kept."""
     return httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=None,
                              cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())))
 
@@ -105,7 +105,7 @@ def _expect_one_meaning(content: bytes) -> None:
 
 
 def _shown(content: bytes) -> str:
-    """Return what people read of a refusal: the sentence in a problem or in an OpenAI error, else its first bytes."""
+    """Return the readable part of a refusal: the sentence in a problem or in an OpenAI error, else its first bytes."""
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):

@@ -25,7 +25,7 @@ _ONLY_OF_VLLM = ("presence_penalty", "frequency_penalty")
 
 
 def defaults(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return what generation_config.json says of sampling, where it changes something, by key.
+    """Return the sampling of generation_config.json, where it changes something, by key.
 
     Raises ValueError if the file is not a JSON object.
     """

@@ -42,14 +42,14 @@ class Disk:
         return self.free_bytes < RESERVE_BYTES
 
     def shortage(self, low_bytes: float) -> str | None:
-        """Return what is wrong, for a person to read: it is full, or less than `low_bytes` are left."""
+        """Return the fault of a disk, for a person to read: it is full, or less than `low_bytes` are left."""
         if self.full:
             return no_space(self.directory)
         return f"only {self.left} left in {self.directory}" if self.free_bytes < low_bytes else None
 
     @property
     def left(self) -> str:
-        """What is left, as text."""
+        """Free space, as text."""
         return f"{self.free_bytes / _GIB:.1f} GiB"
 
 

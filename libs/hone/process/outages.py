@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def full_database(error: DiskFull) -> str:
-    """Return what waits for room on the database's disk, for a person to read."""
+    """Return the processes that wait for room on the database's disk, for a person to read."""
     return f"no space left on the database's disk: {str(error).splitlines()[0]}"
 
 

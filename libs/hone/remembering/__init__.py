@@ -1,1 +1,1 @@
-"""What an assistant remembers about a user whose state keeps changing: lives, memories, probes and scores. AMemGym."""
+"""Memory of an assistant about a user whose state keeps changing: lives, memories, probes and scores. AMemGym."""

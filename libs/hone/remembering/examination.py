@@ -157,7 +157,7 @@ class Assistant(Protocol):
 
 @dataclass(frozen=True)
 class Examined:
-    """What came of a life: the results of each period, the talk that was had, and each period's saved memory."""
+    """Result of a life: the results of each period, the conversation, and each period's saved memory."""
 
     results: tuple[PeriodResult, ...]
     talk: Talk
@@ -196,7 +196,7 @@ def examined(
 
 
 def review(life: Life, period: int, probes: Sequence[Probe], answers: Sequence[str]) -> Review:
-    """Return what an assistant that evolves hears of a period, whose probes it has answered."""
+    """Return the feedback about a period to an assistant that evolves and has answered its probes."""
     texts = [one.text for one in life.questions]
     asked = [Reviewed(text, probe.text, answer, probe.right + 1) for text, probe, answer
              in zip(texts, probes, answers, strict=False) if probe.kind == "question"]

@@ -1,4 +1,4 @@
-"""What a model hears of a period's questions before it rewrites what to remember. AMemGym's self-evolution."""
+"""Feedback to a model about a period's questions before it rewrites what to remember. AMemGym's self-evolution."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -69,7 +69,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Period:
-    """What changes at its start, by variable: the old value, None at first, and the new one. Its sessions follow."""
+    """Changes at its start, by variable: the old value, None at first, and the new value. Its sessions follow."""
 
     changes: Mapping[str, tuple[str | None, str]]
     sessions: tuple[Session, ...]

@@ -42,7 +42,7 @@ class Held:
 
 
 class Memory(Protocol):
-    """What an assistant keeps of its talks."""
+    """Memory of an assistant of its talks."""
 
     @property
     def due(self) -> bool:
@@ -55,13 +55,13 @@ class Memory(Protocol):
         """Take in a message of either side."""
 
     def writing(self) -> list[Message]:
-        """Return what the model is asked when it has to write."""
+        """Return the question to the model when it has to write."""
 
     def written(self, text: str) -> dict[str, list[str | None]]:
         """Take what the model wrote. Return what changed: old value (None: none) and new one, by name."""
 
     def known(self, text: str) -> str:
-        """Return what is known, as far as a new message asks for it; "" where nothing is."""
+        """Return the memory, as far as a new message asks for it; "" without any."""
 
     def recent(self) -> list[Message]:
         """Return the messages that are shown as they are."""
@@ -250,7 +250,7 @@ class EvolvingAwi(Awi):
         return self._held.remember
 
     def evolving(self, feedback: str) -> list[Message]:
-        """Return what the model is asked after a period."""
+        """Return the question to the model after a period."""
         text = self._evolve.replace("{remember}", self._held.remember).replace("{feedback}", feedback)
         return [{"role": "user", "content": text}]
 

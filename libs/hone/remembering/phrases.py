@@ -17,7 +17,7 @@ class Phrases(Protocol):
     """How a user speaks, and how it is asked about. All texts follow from their arguments alone."""
 
     def event(self, facts: Mapping[str, str]) -> str:
-        """Return what happened in the user's life that implies values."""
+        """Return the event in the user's life that implies values."""
 
     def opener(self, facts: Mapping[str, str]) -> str:
         """Return the first words of a session, which expose values."""

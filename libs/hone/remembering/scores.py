@@ -1,4 +1,4 @@
-"""What an assistant remembered, in numbers: the memory score, and why questions failed. AMemGym, arXiv 2603.01966."""
+"""Memory of an assistant in numbers: the memory score, and why questions failed. AMemGym, arXiv 2603.01966."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Known = Mapping[str, bool]
 
 @dataclass(frozen=True)
 class PeriodResult:
-    """What probes showed after one period: one entry for each question, and whether each variable was known."""
+    """Result of probes after a period: an entry for each question, and whether each variable was known."""
 
     period: int
     right: tuple[bool, ...]

@@ -24,7 +24,7 @@ class Turn:
 
 
 def prompt(life: Life, turn: Turn, heard: Sequence[Message], refused: Sequence[tuple[str, str]]) -> list[Message]:
-    """Return what the model is asked for a turn.
+    """Return the question to the model for a turn.
 
     `heard` are the last messages of the session, as the user sees them. `refused` are earlier words for the same turn,
     with the reason why each was refused. Values that the session does not expose are not in the prompt.
@@ -40,7 +40,7 @@ def prompt(life: Life, turn: Turn, heard: Sequence[Message], refused: Sequence[t
 
 
 def fault(life: Life, turn: Turn, words: str) -> str:
-    """Return what is wrong with a model's words, in words; "" where nothing is.
+    """Return the fault of a model's words, in words; "" without a fault.
 
     Values are found as whole words, in upper or lower case. What is said in other words is not found.
     """
@@ -65,6 +65,6 @@ def _wanted(life: Life, turn: Turn) -> str:
 
 
 def _facts(life: Life, session: Session) -> dict[str, str]:
-    """Return what a session exposes: the new values of its period."""
+    """Return the exposed values of a session: the new values of its period."""
     changes = next(period.changes for period in life.periods if session in period.sessions)
     return {name: changes[name][1] for name in session.exposes}

@@ -13,7 +13,7 @@ Talk: TypeAlias = Sequence[Sequence[Sequence[Message]]]
 
 
 def rounds(session: Session, phrases: Phrases, count: int) -> list[str]:
-    """Return what the user says in a session, a text for each round. Only the first one exposes values.
+    """Return the user's words in a session, a text for each round. Only the first text exposes values.
 
     A user never ends a session early, and its later words depend on nothing that the assistant says.
     """

@@ -36,7 +36,7 @@ TOPICS = (
     "a thing to buy first", "a way to meet people", "an evening routine", "a celebration", "something new to try",
     "a thing to give up", "a project with my hands", "a morning routine", "a way to save time", "a day off",
 )
-"""What a user asks advice for, at any date."""
+"""Subjects on which a user asks advice, at any date."""
 MOST_QUESTIONS = len(TOPICS)
 
 NAMES = ("Ada Berg", "Luca Moretti", "Mei Ito", "Omar Haddad", "Ingrid Dahl", "Noah Weiss", "Priya Nair", "Ana Sousa")

@@ -1,4 +1,4 @@
-"""What models are asked about a memory: the texts, in which names in braces are filled in. Worded anew: ours."""
+"""Prompts to models about a memory: texts, in which names in braces are filled in. Worded anew: ours."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ KNOWN = """What you know of the user, oldest first:
 
 @dataclass(frozen=True)
 class Texts:
-    """What a model is asked: for a write (None: the text of the kind), and for a new section, which begins as given."""
+    """Question to a model: for a write (None: the text of the kind), and for a new section, which begins as given."""
 
     write: str | None = None
     evolve: str = EVOLVE

@@ -1,4 +1,4 @@
-"""What a model wrote into a memory, read: entries of a dictionary, edits of a store of facts, a section of a prompt."""
+"""Writings of a model into a memory: entries of a dictionary, edits of a store of facts, a section of a prompt."""
 
 import json
 import re

@@ -36,7 +36,7 @@ class WrittenSession(Strict):
 
 
 class WrittenPeriod(Strict):
-    """What changes at its start, new values by variable, and its evenings."""
+    """Changes at its start, new values by variable, and its evenings."""
 
     changes: dict[Name, Value] = Field(min_length=1, max_length=_MOST)
     sessions: list[WrittenSession] = Field(min_length=1, max_length=_MOST)

@@ -1,4 +1,4 @@
-"""What the methods of a valid spec do without: parts that no run has, and parts of another harness or grader."""
+"""Parts that the methods of a valid spec do without: of no run yet, or of another harness or grader."""
 
 from collections.abc import Callable, Iterator, Mapping
 

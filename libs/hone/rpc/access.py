@@ -6,7 +6,7 @@ from hone.scopes import Scope
 
 
 class Rule(NamedTuple):
-    """What an RPC asks of a caller who came through the door, and what it does."""
+    """Demands of an RPC on a caller who came through the door, and its effect."""
 
     scope: Scope
     model: str = ""  # path of the field that names models of the tenant

@@ -16,7 +16,7 @@ from hone.process.memory import MemoryEnd
 _ADDRESS = re.compile(r"\b(?:ipv4|ipv6|unix|dns):\S+\s?")
 _ENDS = " ends and is started again: "
 _NO_REPEAT = ("grpc-retry-pushback-ms", "-1")
-"""What a server says by gRPC's own rules to a channel that would repeat the call."""
+"""Words of a server, by gRPC's own rules, to a channel that would repeat the call."""
 _LONGEST_FIELD, _LONGEST_FOUND, _LONGEST_MESSAGE = 200, 200, 1500
 """Characters. A status travels in HTTP headers, twice and encoded, and clients refuse more than 8 KiB of headers."""
 

@@ -1,4 +1,4 @@
-"""What calls through the door use, by key: tokens that were made and scored, and grades that no run asked for."""
+"""Usage of calls through the door, by key: tokens that were made and scored, and grades that no run asked for."""
 
 import asyncio
 import logging
@@ -68,7 +68,7 @@ class Meter:
 
 
 def amounts(method: str, request: Any, response: Any, first: bool) -> dict[str, float]:
-    """Return what one response of a call used, by kind. The call's `first` response counts its prompts too."""
+    """Return the usage of a response of a call, by kind. The call's `first` response counts its prompts too."""
     measure = _MEASURES.get(method)
     return measure(request, response, first) if measure else {}
 
@@ -97,4 +97,4 @@ _MEASURES: dict[str, Callable[[Any, Any, bool], dict[str, float]]] = {
     "RunGrader": lambda _, response, __: {"grades": 1.0, "grading_s": response.grade.cost_ms / 1000},
     "CheckReferences": lambda _, response, __: {"grades": float(len(response.places))} if response.places else {},
 }
-"""What each RPC uses. Grades of a run's samples are counted where they are stored."""
+"""Usage of each RPC. Grades of a run's samples are counted where they are stored."""

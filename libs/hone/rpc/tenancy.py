@@ -40,7 +40,7 @@ def calling(context: Any) -> Caller | None:
 
 
 class Tenancy:
-    """What a service knows of its tenants' rows and usage. Make it inside the running loop, and close it at the end."""
+    """A service's view of its tenants' rows and usage. Make it inside the running loop, and close it at the end."""
 
     def __init__(self, database: AsyncDatabase) -> None:
         self.rows, self.meter = OwnedRows(database), Meter(database)

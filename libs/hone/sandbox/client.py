@@ -86,7 +86,7 @@ def request(
 
 
 def ran(response: sandbox_pb2.RunResponse) -> Ran:
-    """Return what a program did from its message."""
+    """Return the result of a program from its message."""
     return Ran(
         Ended[sandbox_pb2.RunStatus.Name(response.status).removeprefix("RUN_STATUS_")], response.detail,
         tuple(map(_outcome, response.outcomes)), response.stdout, response.stderr, response.wall_ms, response.cpu_ms,

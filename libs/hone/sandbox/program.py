@@ -30,7 +30,7 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use. The default of `call_s` is that of the run."""
+    """Limits of a program. The default of `call_s` is that of the run."""
 
     wall_s: float = 10.0  # seconds by the clock, of the whole run
     call_s: float | None = None  # seconds by the clock, of one call of its function
@@ -59,7 +59,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call returned, or the traceback of what it raised, or why its value is no JSON."""
+    """Result of a call, or the traceback of its exception, or why its value is not JSON."""
 
     value: Any = None  # a JSON value, also NaN and the infinities
     error: str = ""
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a program did. `outcomes` has one for each call that was answered, in their order."""
+    """Result of a program. `outcomes` has an entry for each call that was answered, in their order."""
 
     status: Ended
     detail: str = ""  # why, for people

@@ -43,7 +43,7 @@ class TooLarge(ValueError):
 
 @dataclass(frozen=True)
 class Workload:
-    """What the cluster is for. Rates are tokens a second of one GPU; 0 means: assume them of `gpu`."""
+    """Workload of the cluster. Rates are tokens a second of a GPU; 0 means: assume them of `gpu`."""
 
     gpus: int
     parameters: float = 1.7e9
@@ -86,7 +86,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Servers:
-    """What the servers take, bytes a second unless the name says another unit."""
+    """Load of the servers, bytes a second unless the name says another unit."""
 
     postgres_cores: float
     postgres_rows: float

@@ -1,4 +1,4 @@
-"""What samples and steps cost, as our benchmarks measured it. A test compares every figure with its result's file."""
+"""Costs of samples and steps, as our benchmarks measured them. A test compares every figure with its result's file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

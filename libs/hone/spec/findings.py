@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a value, as Hone words it: the field, the value found and the value expected."""
+"""Findings of pydantic in a value, as Hone words them: the field, the value found and the value expected."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 def expectation(error: Mapping[str, Any]) -> str:
-    """Return what one of pydantic's errors expects, in the words of Hone's own errors."""
+    """Return the expectation of one of pydantic's errors, in the words of Hone's own errors."""
     if words := _WORDS.get(error["type"]):
         return _ONE.sub(r"1 \1", words.format_map(error.get("ctx", {})))[:_LONGEST]
     text = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ").removeprefix("expected ")

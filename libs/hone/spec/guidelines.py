@@ -1,4 +1,4 @@
-"""What is asked for where a guideline for noise is searched that leads a target agent away."""
+"""Request for the search of a guideline for noise that leads a target agent away."""
 
 from typing import Any
 

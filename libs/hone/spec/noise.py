@@ -1,4 +1,4 @@
-"""What noise a source of tasks has, and the noise of one task, after AgentNoiseBench, arXiv 2602.11348."""
+"""Noise of a source of tasks, and the noise of a task, after AgentNoiseBench, arXiv 2602.11348."""
 
 import random
 from typing import Annotated, Literal, get_args
@@ -82,7 +82,7 @@ class TaskNoise(NoiseTerms):
 
     @property
     def guideline(self) -> str | None:
-        """What its writer reads instead of the type's own guideline; None: that one."""
+        """Guideline that its writer reads instead of the type's own; None: the type's own."""
         return next((text for kind, text in (self.guidelines or {}).items() if kind == self.type), None)
 
     @property

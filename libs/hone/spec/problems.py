@@ -17,7 +17,7 @@ _NOTHING = "nothing"
 _LONGEST, _DEEPEST = 200, 50
 _LONGEST_EXPECTATION = 1000
 _TYPE = re.compile(r"(?:dict|list|tuple|set|literal|union|nullable|constrained-\w+|function-\w+|is-instance)\[.*\]")
-"""What pydantic puts into a location for the type that it tried, of a field of several types."""
+"""Parts that pydantic puts into a location for the type that it tried, of a field of several types."""
 _SCALARS = {"str": "string_", "int": "int_", "float": "float_", "bool": "bool_"}
 """The same for plain types, and how its findings begin there."""
 _NAMED = re.compile(r"Value error, (?P<field>\w+): found .*?, expected (?P<expected>.*)", re.DOTALL)

@@ -212,7 +212,7 @@ class Stack:
         return [one for one in self._processes if one.name not in self._spared and not _ready(one, states[one.name])]
 
     def _awaited(self, process: Process) -> str:
-        """Return what is waited for, and what the process wrote meanwhile."""
+        """Return the part that is waited for, and the last line that the process wrote meanwhile."""
         ready = f"to answer at {reachable(process.address)}" if process.address else "to run"
         return (f"  {process.name} {ready}: {last_line(self.state, process.name)}\n"
                 f"    log {log(self.state, process.name)}")

@@ -32,7 +32,7 @@ def wait(settings: Settings, timeout_s: float = 900.0) -> None:
 
 
 def missing(settings: Settings) -> str | None:
-    """Return what is not ready: the tables, the object store, or the broker; those that the settings name."""
+    """Return the parts that are not ready: tables, object store, or broker, where the settings name them."""
     try:
         found = _tables(settings.database_url or settings.gateway_database_url)
         if found is None:

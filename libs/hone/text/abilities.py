@@ -1,4 +1,4 @@
-"""What a chat template can show a model. It is found by rendering a small conversation of each kind.
+"""Abilities of a chat template. They are found by rendering a small conversation of each kind.
 
 A template is a program that nobody checked: it may refuse system messages, or drop tools without a word.
 """
@@ -22,7 +22,7 @@ _RESULT = {"role": "tool", "content": _THIRD, "tool_call_id": "axiom0001", "name
 WITHOUT_TEMPLATE: Mapping[str, str] = {
     need: f"{need}: the model has no chat template, which would show them"
     for need in ("tools", "tool_calls", "reasoning_content")}
-"""What no model without a template can read, with the reason."""
+"""Messages that no model without a template can read, with the reason."""
 
 Probe = tuple[list[dict[str, Any]], list[dict[str, Any]], bool, tuple[str, ...]]
 """Messages, tools, whether the next answer is asked for, and the words that have to be shown."""
@@ -45,7 +45,7 @@ FURTHER: Mapping[str, Probe] = {
 
 
 def needed(messages: Sequence[Message], tools: Tools) -> set[str]:
-    """Return what a conversation needs, as keys of FURTHER."""
+    """Return the needs of a conversation, as keys of FURTHER."""
     found = {"tools"} if tools else set()
     if any(message["role"] == "assistant" and not message.get("tool_calls") for message in messages[:-1]):
         found.add("turns")

@@ -24,7 +24,7 @@ from hone.text.worker import ASK, LIMIT_S, MEMORY_BYTES, OPEN_S
 __all__ = ["LIMIT_S", "ConfinedTokenizer"]
 
 Answer = dict[str, Any]
-"""What became of a request: {"value"}, {"refused"} or {"unbounded"}."""
+"""Outcome of a request: {"value"}, {"refused"} or {"unbounded"}."""
 
 _WORKER = "hone.text.worker"
 _WAIT, _WAIT_S = 6, 30.0
@@ -106,7 +106,7 @@ class ConfinedTokenizer(ModelText):
             self._child.kill()
 
     def _ask(self, messages: Sequence[Message], method: str, *arguments: Any) -> Any:
-        """Return what a method of the process returns. Raises TokenizerError, and Unbounded with the prompt's size."""
+        """Return the result of a method of the process. Raises TokenizerError, and Unbounded with the prompt's size."""
         if len(self._given_up) >= _MOST_GIVEN_UP:
             raise Unbounded(self._given_up[-1])
         return self._read(messages, lambda: self._repeated([[method, *arguments]])[0])

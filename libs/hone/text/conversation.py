@@ -29,7 +29,7 @@ PROMPT_CHARACTERS = 8192
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
-    """Return what messages ask as one text, as the value service compares prompts: of a long one the end.
+    """Return the text of messages by which the value service compares prompts: of a long text the end.
 
     Parts that are no text are left out.
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Encoded:
-    """What an embedder says about N texts."""
+    """Vectors of an embedder for N texts."""
 
     vectors: NDArray[np.float64]  # [N, D], each of length 1
     states: NDArray[np.floating[Any]] | None = None  # [N, L, D], of their tokens; None: the embedder has none

@@ -44,7 +44,7 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a model's text without running anything of it."""
+    """Facts of a model's text without running anything of it."""
 
     ends: tuple[End, ...]  # the tokens after which an answer is over, with the files that say so
     eos_id: int  # ends an answer in training data: the template's end, else the tokenizer's, else the first one
@@ -66,11 +66,11 @@ class ModelText(ABC):
     @property
     @abstractmethod
     def facts(self) -> Facts:
-        """What is known without running anything of the model."""
+        """Facts that are known without running anything of the model."""
 
     @property
     def lacks(self) -> Mapping[str, str]:
-        """What the model cannot read, with the reason: system messages, tools and so on; see hone.text.abilities."""
+        """Messages that the model cannot read, with reasons: system messages, tools, …; see hone.text.abilities."""
         return self.facts.lacks
 
     @property

@@ -31,7 +31,7 @@ def opened(prompt: str) -> str:
 
 
 def continued(begun: str, answer: str) -> str:
-    """Return what is left to say of an answer whose first part a prompt holds: a block of reasoning that it opened, and
+    """Return the rest of an answer whose first part a prompt holds: a block of reasoning that it opened, and
     that the answer does not continue, is closed.
     """
     mark = opened(begun)
@@ -61,7 +61,7 @@ def said(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """Return what a text says; "" where its last block of reasoning is never closed."""
+    """Return the words of a text; "" where its last block of reasoning is never closed."""
     try:
         return said(text)
     except Unfinished:

@@ -33,7 +33,7 @@ class Renderer:
 
     @cached_property
     def lacks(self) -> dict[str, str]:
-        """What the model cannot read, with the reason: system messages, tools and so on; see hone.text.abilities."""
+        """Messages that the model cannot read, with reasons: system messages, tools, …; see hone.text.abilities."""
         if self._template is None:
             return dict(abilities.WITHOUT_TEMPLATE)
         return abilities.lacking(self._template, self._parts)

@@ -50,7 +50,7 @@ class Waves(BaseModel):
 
 
 class Budget(BaseModel):
-    """What was expected of a group's task before it was sampled, and how the number of its samples was decided."""
+    """Expectation of a group's task before it was sampled, and how the number of its samples was decided."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -138,7 +138,7 @@ def notes(part: bytes) -> dict[tuple[int, int], list[dict[str, Any]]]:
 
 @dataclass(frozen=True)
 class SampleActions:
-    """What a sample's environment was given by the calls of one kind."""
+    """Inputs of a sample's environment from the calls of one kind."""
 
     task: dict[str, Any]  # {environment, params, seed, item}
     item: dict[str, Any]  # the task row as graders see it

@@ -25,7 +25,7 @@ _CLAIMS = (
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a user's words."""
+    """Faults of a user's words."""
 
     kind: FaultKind
     reason: str  # for the model that is asked again

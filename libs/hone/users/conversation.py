@@ -77,7 +77,7 @@ class Conversation:
 
     @property
     def cue(self) -> Cue | None:
-        """What a model has yet to find words for; None: nothing."""
+        """Message for which a model has yet to find words; None: nothing."""
         return self._talk.cue
 
     @property

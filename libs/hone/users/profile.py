@@ -79,7 +79,7 @@ class Fact(UserParams):
 
     @property
     def sentence(self) -> str:
-        """What a scripted user says."""
+        """Words of a scripted user."""
         return self.says.replace("{value}", self.value)
 
     def is_asked(self, text: str) -> bool:
@@ -92,7 +92,7 @@ class Fact(UserParams):
 
 
 class Goal(UserParams):
-    """What the user wants. It is reached once all phrases were heard, and not before the mood is good enough."""
+    """Goal of the user. It is reached once all phrases were heard, and not before the mood is good enough."""
 
     text: Text
     hears: list[Phrases] = Field([], max_length=MOST_FACTS, description="What the agent has to say, in one text or "
@@ -103,7 +103,7 @@ class Goal(UserParams):
 
 
 class MoodRule(UserParams):
-    """What certain words of the agent do to the mood."""
+    """Effect of certain words of the agent on the mood."""
 
     hears: Phrases
     mood: float

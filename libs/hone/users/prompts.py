@@ -1,4 +1,4 @@
-"""What a model is asked that speaks for a user: guidelines, what may be said and what not, and the conversation."""
+"""Prompt of a model that speaks for a user: guidelines, what may be said and what not, and the conversation."""
 
 from collections.abc import Sequence
 from typing import TypeAlias

@@ -17,7 +17,7 @@ class UserGone(Exception):
 
 @dataclass(frozen=True)
 class UserState:
-    """What became of a user so far."""
+    """State of a user so far."""
 
     turns: int = 0  # texts of the agent
     revealed: tuple[str, ...] = ()  # names of facts, in the order in which they were said
@@ -31,7 +31,7 @@ class UserState:
 
 @dataclass(frozen=True)
 class Cue:
-    """What the user's next words are about."""
+    """Subject of the user's next words."""
 
     must: tuple[str, ...] = ()  # names of facts that were asked for, and are said
     refuses: tuple[str, ...] = ()  # names of facts that were asked for, and are not said
@@ -48,7 +48,7 @@ def begun(profile: Profile) -> UserState:
 
 
 def opening_cue(profile: Profile) -> Cue:
-    """Return what the first words are about."""
+    """Return the subject of the first words."""
     return Cue(must=tuple(fact.name for fact in profile.knowledge if fact.reveal == "opening"), opens=True)
 
 

@@ -16,7 +16,7 @@ LINES: Mapping[Kind, Sequence[str]] = {
     "nothing": ("{goal}", "Can you help me with it?", "And what does that mean for me?"),
     "noticed": ("Am I talking to a machine?", "You sound like a bot."),
 }
-"""What users say by default. `{goal}` is the goal's text."""
+"""Words of users by default. `{goal}` is the goal's text."""
 
 
 def opening(profile: Profile) -> str:
@@ -26,7 +26,7 @@ def opening(profile: Profile) -> str:
 
 
 def words(profile: Profile, state: UserState, cue: Cue, seed: int) -> str:
-    """Return what the user says by a cue; `state` is the one after it. Equal arguments give equal words."""
+    """Return the user's words by a cue; `state` is the state after it. Equal arguments give equal words."""
     chance = random.Random(f"{seed} says {state.turns}")
     if cue.ends:
         return _line(profile, cue.ends, chance)

@@ -1,4 +1,4 @@
-"""What a rubric of another package is given, and what comes of it. Where it fails there is no reward."""
+"""Input and result of a rubric of another package. Where it fails there is no reward."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _ROLES = ("system", "developer", "user", "assistant")
 
 
 class Unservable(Exception):
-    """What was named cannot be served. The message says why."""
+    """Name that cannot be served. The message says why."""
 
 
 class Unscored(Exception):
@@ -52,7 +52,7 @@ class Verifier(Protocol):
 
 
 def submitted_of(body: Any) -> Submitted:
-    """Return what a submission holds. Raises Invalid with the field."""
+    """Return the content of a submission. Raises Invalid with the field."""
     if not isinstance(body, dict):
         raise Invalid([Problem("body", found(body), "a JSON object")])
     if not isinstance(body.get(PARAMS), dict):

@@ -145,7 +145,7 @@ def _figures(report: Mapping[str, Any]) -> Markup:
 
 
 def _written(fit: AudienceFit) -> Markup:
-    """Return what the reasoner added to a fit, and what it used; nothing where no judge was asked."""
+    """Return the reasoner's part in a fit, and its usage; nothing where no judge was asked."""
     shown = list[Markup]()
     if proposed := fit.report.get("hypotheses"):
         shown.append(parts.figure("Conditions it proposed", f"{proposed['kept']} of {proposed['proposed']} kept",

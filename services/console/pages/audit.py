@@ -86,7 +86,7 @@ def cells(one: AuditEntry) -> list[object]:
 
 
 def _subject(one: AuditEntry) -> Markup:
-    """Return what was made or changed, with a link to its page if it has one."""
+    """Return the subject of an action, with a link to its page if it has one."""
     if one.subject.startswith("run_"):
         return link(one.subject, f"/runs/{one.subject}", class_="mono")
     return join([mono(one.subject)]) if one.subject else tag("span", "–")

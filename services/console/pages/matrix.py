@@ -65,7 +65,7 @@ def gains(found: Matrix) -> Markup:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What a cell of the table shows, and its looks."""
+    """Content of a cell of the table, and its looks."""
 
     content: object
     kind: str = "number"

@@ -54,7 +54,7 @@ def copied_name(name: str) -> str:
 
 
 async def _choices(view: PageView) -> dict[str, dict[str, str]]:
-    """Return what the three selects offer: value -> words."""
+    """Return the offers of the three selects: value -> words."""
     presets = await view.ask(view.hone.algorithms)
     models, runs = await view.ask(view.hone.models, _MOST), await view.ask(view.hone.runs, _MOST, state="succeeded")
     datasets = await view.ask(view.hone.datasets, _MOST)
@@ -160,7 +160,7 @@ class _NewRunPage:
 
 
 def named(text: str) -> dict[str, Any]:
-    """Return what a text says about its preset, base and tasks, as the selects name them; None where it is silent."""
+    """Return the preset, base and tasks in a text, as the selects name them; None where it is silent."""
     try:
         raw = spec_text.read(text)
     except Unreadable:

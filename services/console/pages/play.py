@@ -39,7 +39,7 @@ async def show(view: PageView, request: Request) -> None:
 
 
 class _TaskForm:
-    """Which task is played."""
+    """Choice of the played task."""
 
     def __init__(
         self, view: PageView, environments: Mapping[str, Environment], datasets: list[str],

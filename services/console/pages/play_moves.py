@@ -1,4 +1,4 @@
-"""What a person does in a played task: a text box, and a form for each tool."""
+"""Moves of a person in a played task: a text box, and a form for each tool."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -92,7 +92,7 @@ class ToolForms:
 
 
 def _hint(schema: Mapping[str, Any]) -> str:
-    """Return what an argument is: its type, unless it is a text, and its description."""
+    """Return the kind of an argument: its type, unless it is a text, and its description."""
     kind = schema.get("type", "JSON")
     return ". ".join(filter(None, ["" if kind == "string" else str(kind), str(schema.get("description", ""))]))
 

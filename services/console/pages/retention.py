@@ -1,4 +1,4 @@
-"""What the tenant keeps by kind, for how long, and what goes next: two parts of the page of storage."""
+"""Stored data of the tenant by kind, for how long, and what goes next: two parts of the page of storage."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

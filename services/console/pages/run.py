@@ -135,7 +135,7 @@ def _time(run: Run) -> str:
 
 
 def _cost(run: Run, amounts: dict[str, float]) -> tuple[str, str]:
-    """Return what a run cost, in money if anything has a price or the run a budget, and what it used."""
+    """Return the cost of a run, in money if anything has a price or the run a budget, and its usage."""
     trainer = formats.duration(amounts.get("trainer_s"))
     if not run.cost and run.budget is None:
         return trainer, f"trainer time; {_used(amounts)}"
@@ -151,7 +151,7 @@ def _used(amounts: dict[str, float]) -> str:
 
 
 def _judges(run: Run, found: Sequence[JudgeSpending]) -> Markup:
-    """Return what the run's judges used; nothing where none was asked."""
+    """Return the usage of the run's judges; nothing where no judge was asked."""
     if not found:
         return Markup("")
     columns = [Column("Judge"), Column("Answers", RIGHT), Column("Tokens", RIGHT), Column("Cost", RIGHT)]

@@ -158,7 +158,7 @@ def _component(grade: Grade) -> Markup:
 
 
 def _evidence(sample: Trajectory) -> Markup:
-    """Return what the sample's grades rest on, grade by grade; nothing where no judge or program was asked."""
+    """Return the evidence of the sample's grades, grade by grade; nothing where no judge or program was asked."""
     found = [tag("div", tag("h3", f"{one.component or 'whole'}: {_origin(one)}"), evidence.entries(one.evidence),
                  id=f"evidence-{one.id}") for one in sample.grades if one.evidence]
     return parts.section("Evidence of grades", *found, note="Questions to judges with their answers, and the output "
@@ -166,7 +166,7 @@ def _evidence(sample: Trajectory) -> Markup:
 
 
 def _origin(grade: Grade) -> str:
-    """Return what a grade is of, who decided it, what it took, and whether it came later. Calls show their own."""
+    """Return the subject of a grade, who decided it, its cost, and whether it came later. Calls show their own."""
     where = f"{grade.level} {grade.place}" if grade.place else ""
     cost = f"{formats.number(grade.cost_ms)} ms" if grade.cost_ms else ""
     return ", ".join(filter(None, [where, grade.decided_by, cost, "graded again" if grade.regrade_no else ""]))

@@ -26,7 +26,7 @@ PREDICTIONS: Mapping[str, Prediction] = {
     "fused": Prediction("Fused", "by weights that were fitted to these merchants", "fused"),
     "left_out": Prediction("Fused, left out", "each merchant by all other merchants: the fair figure", "fused"),
 }
-"""What the errors of a fit are named after, in the order of a table."""
+"""Names of a fit's errors, in the order of a table."""
 
 _DRAWN = ("reasoned", "fitted", "fused")
 _SIZE, _LEFT, _EDGE = 260, 38, 24  # of a drawing: its side, and the room for its labels

@@ -15,7 +15,7 @@ def messages(said: Iterable[Mapping[str, Any]]) -> Markup:
 
 
 def move(text: str) -> Markup:
-    """Return what the person did."""
+    """Return the person's move."""
     return _said("you", text, "own")
 
 
@@ -25,7 +25,7 @@ def call(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def outcome(taken: PlayStep) -> Markup:
-    """Return what became of a step beside what was said: not understood, noise, a reward, the end."""
+    """Return the outcome of a step beside the words: not understood, noise, a reward, the end."""
     chips = [parts.chip("not understood", "warn")] if not taken.valid else []
     if taken.injection is not None:
         chips.append(parts.chip(f"noise: {taken.injection['type']}", "wait"))

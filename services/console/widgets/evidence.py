@@ -1,4 +1,4 @@
-"""What a grade rests on: what judges were asked and answered, and what programs printed.
+"""Evidence of a grade: questions to judges and their answers, and the output of programs.
 
 Policies and judges wrote these texts: they are shown as texts, whatever they hold, and no address in them is opened.
 """
@@ -23,7 +23,7 @@ def entries(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def tokens(used: Mapping[str, int]) -> str:
-    """Return what judges used: 120 tokens of judge-1; 0 where all answers were known already."""
+    """Return the usage of judges: 120 tokens of judge-1; 0 where all answers were cached."""
     return ", ".join(f"{formats.count(count)} tokens of {judge}" for judge, count in used.items())
 
 
@@ -64,7 +64,7 @@ def _message(message: object) -> Markup:
 
 
 def _call(call: object) -> str:
-    """Return what a judge looked at: a tool with its arguments, as it wrote them."""
+    """Return a judge's look: a tool with its arguments, as it wrote them."""
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         return _json(call)
@@ -83,7 +83,7 @@ def _part(part: object) -> str:
 
 
 def _said(who: str, text: object) -> Markup:
-    """Return what someone said, folded where it is long."""
+    """Return someone's words, folded where they are long."""
     whole = text if isinstance(text, str) else "" if text is None else _json(text)
     body = code(whole or "(nothing)")
     if len(whole) > _LONG:

@@ -84,7 +84,7 @@ def shown(limits: Limits, field: str) -> float | None:
 
 
 def stored(field: str, value: forms.Value) -> float | None:
-    """Return what a person wrote into a field in the gateway's unit; whole numbers but for money."""
+    """Return a person's input in a field in the gateway's unit; whole numbers but for money."""
     if not isinstance(value, int | float):
         return None
     return value if field == "month_budget" else int(value * (_GIB if field == "max_stored_bytes" else 1))

@@ -175,7 +175,7 @@ def _named(call: dict[str, Any]) -> Markup:
 
 
 def _given(call: dict[str, Any]) -> Markup:
-    """Return what harness and grader gave the call by name, and what the harness noted of it."""
+    """Return the notes of harness and grader on the call by name."""
     scores = [("harness", name, value) for name, value in call.get("rules", {}).items()]
     scores += [("grader", name, value) for name, value in call.get("scores", {}).items()]
     chips = [parts.chip(f"{who}: {name} {formats.number(value)}", "bad" if value < 0 else "off")

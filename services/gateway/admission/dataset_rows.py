@@ -37,7 +37,7 @@ _COMPLETIONS = ("completion", "chosen", "rejected")
 
 @dataclass(frozen=True)
 class RowBounds:
-    """What a dataset may hold, so that no row or dataset takes all the memory or time of the processes that read it."""
+    """Limits of a dataset, so that no row or dataset takes all the memory or time of the processes that read it."""
 
     rows: int = 10_000_000
     row_bytes: int = 2**20

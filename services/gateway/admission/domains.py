@@ -70,7 +70,7 @@ class _LoopRunner:
         self._ends = self._loop.time() + PROOF_S
 
     def run(self, program: Program) -> Ran:
-        """Return what a program did. One that finds no place is an infrastructure error.
+        """Return the result of a program. A program that finds no place is an infrastructure error.
 
         Raises _TooLate, and WrongPackage where the sandbox takes no such files.
         """

@@ -1,4 +1,4 @@
-"""What a check of a grader needs before it is asked for: a grader of single outputs, its judges, a labelled set."""
+"""Requirements of a check of a grader: a grader of single outputs, its judges, a labelled set."""
 
 from hone.graders.labelled_pairs import COLUMNS, DATASET, MOST_PAIRS
 from hone.graders.labelled_sets import SETS, problem
@@ -21,13 +21,13 @@ async def problems(transaction: AsyncTransaction, grader: Spec, set_name: str) -
 
 
 async def of_run(transaction: AsyncTransaction, spec: RunSpec) -> list[Problem]:
-    """Return what is wrong with the labelled set of a run's judge_check."""
+    """Return the faults of the labelled set of a run's judge_check."""
     wrong = await of_set(transaction, spec.judge_check.set, "judge_check.set") if spec.judge_check else None
     return [wrong] if wrong else []
 
 
 async def of_set(transaction: AsyncTransaction, name: str, at: str) -> Problem | None:
-    """Return what is wrong with a labelled set of the transaction's tenant."""
+    """Return the faults of a labelled set of the transaction's tenant."""
     if (wrong := problem(name, at)) or name in SETS:
         return wrong
     row = await transaction.one("artifacts.named", kind="dataset", name=name.removeprefix(DATASET))

@@ -47,7 +47,7 @@ def _named(spec: RunSpec) -> Iterator[tuple[str, tuple[str, str]]]:
 async def problem(
     transaction: AsyncTransaction, at: str, name: str, protocol: str, trained: str | None = None,
 ) -> Problem | None:
-    """Return what is wrong with the name of a judge in the field `at`. `trained`: see `problems`."""
+    """Return the fault of the name of a judge in the field `at`. `trained`: see `problems`."""
     judge = await transaction.one("judges.known", name=name)
     if judge is not None and judge["protocol"] != protocol:
         return Problem(at, f"judge {name} with the protocol {judge['protocol']}", "a judge with the protocol "

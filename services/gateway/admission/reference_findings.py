@@ -1,4 +1,4 @@
-"""What came of grading the references of task rows by the run's own grader."""
+"""Result of grading the references of task rows by the run's own grader."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What the graders of a run grade: sources of tasks, each with its grader and the way in which outputs end."""
+"""Subjects of a run's graders: sources of tasks, each with its grader and the way in which outputs end."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass

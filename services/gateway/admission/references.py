@@ -23,7 +23,7 @@ from services.gateway.middleware.tenancy import TenantSession
 
 
 class DataFindings(Protocol):
-    """What was found in a dataset, and the field of the spec that names it."""
+    """Findings in a dataset, and the field of the spec that names it."""
 
     @property
     def at(self) -> str:
@@ -113,7 +113,7 @@ async def resolve(
 
 
 async def lacks(session: TenantSession, spec: RunSpec) -> Mapping[str, str]:
-    """Return what the chat template of the policy's base cannot show, with reasons; {} where there is no such base."""
+    """Return the messages that the chat template of the policy's base cannot show, with reasons; {} without a base."""
     async with session.transaction() as transaction:
         base = await find_base(transaction, spec.model.base, "model.base")
     return {} if isinstance(base, Problem) else base.text.get("lacks", {})

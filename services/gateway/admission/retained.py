@@ -1,4 +1,4 @@
-"""What a tenant keeps, how long each kind of it is kept, and what goes first (GET /v1/retention)."""
+"""Stored data of a tenant, how long each kind of it is kept, and what goes first (GET /v1/retention)."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What the simulation service refuses, in the words of the gateway."""
+"""Refusals of the simulation service, in the words of the gateway."""
 
 import re
 from collections.abc import Callable

@@ -43,7 +43,7 @@ Read = TypeVar("Read")
 
 
 async def read_apart(tenant_id: str, read: Callable[..., Read], *arguments: Any) -> Read:
-    """Return what a function returns that reads a dataset, which may be large.
+    """Return the result of a function that reads a dataset, which may be large.
 
     It runs in one of few threads of its own, beside all other reading; a tenant leaves some of them to others.
     """

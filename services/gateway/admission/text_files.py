@@ -19,7 +19,7 @@ _reader = ThreadPoolExecutor(4, "text")
 
 
 async def in_thread(do: Callable[..., Found], *given: Any) -> Found:
-    """Return what `do` returns, which reads or makes a model's text."""
+    """Return the result of `do`, which reads or makes a model's text."""
     return await asyncio.get_running_loop().run_in_executor(_reader, do, *given)
 
 

@@ -20,7 +20,7 @@ _REASONS: Mapping[int, str] = {
 
 
 class Head(NamedTuple):
-    """What all parts of an answer have."""
+    """Fields of all parts of an answer."""
 
     id: str
     created: int  # seconds since 1970
@@ -56,7 +56,7 @@ class Sample:
 
 
 def extension(sample: Sample, with_ids: bool) -> Object:
-    """Return what a choice says besides OpenAI's fields: the version, or one for each token, and its ids if asked."""
+    """Return the fields of a choice besides OpenAI's: the version, or one for each token, and its ids if asked."""
     numbers = list(dict.fromkeys(number for _, number, _ in sample.versions))
     found: Object = {"policy_version": numbers[-1] if numbers else None}
     if len(numbers) > 1:

@@ -41,7 +41,7 @@ class ArrivingCalls:
         return bool(self._sent)
 
     def push(self, text: str) -> list[CallPiece]:
-        """Return what the answer `text`, which is longer than before, adds."""
+        """Return the additions of the answer `text`, which is longer than before."""
         found = list[CallPiece]()
         while self._at is not None or self._opens(text, found):
             new = self._arguments(text)
@@ -53,7 +53,7 @@ class ArrivingCalls:
         return found
 
     def rest(self, calls: Sequence[WrittenCall]) -> list[CallPiece]:
-        """Return what the calls of the whole answer add. What was given stays, whatever they say of it."""
+        """Return the additions by the calls of the whole answer. Text that was given stays, whatever they say of it."""
         found = list[CallPiece]()
         for place, call in enumerate(calls[:self._most]):
             sent = self._sent[place] if place < len(self._sent) else None

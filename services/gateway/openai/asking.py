@@ -1,4 +1,4 @@
-"""What every request to a model passes: a place, the tenant's limits, the model, its tokenizer, the engine."""
+"""Stations of every request to a model: a place, the tenant's limits, the model, its tokenizer, the engine."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -55,7 +55,7 @@ def broken(made: trajectory_pb2.Completion) -> bool:
 
 
 class Asking:
-    """What a gateway keeps for requests to models."""
+    """State of a gateway for requests to models."""
 
     def __init__(self, settings: Settings, database: AsyncDatabase, objects: Objects) -> None:
         self._most_tokens = settings.engine.max_tokens

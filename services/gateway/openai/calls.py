@@ -132,7 +132,7 @@ class EngineCalls:
     async def route(
         self, session: TenantSession, request: value_pb2.RouteRequest
     ) -> tuple[value_pb2.RouteResponse | None, str]:
-        """Return what the value service decides; None, and the reason, while it does not answer."""
+        """Return the decision of the value service; None, and the reason, while it does not answer."""
         try:
             stub: Any = value_pb2_grpc.ValueServiceStub(self._channel(self.settings.addresses.value))
             return await stub.Route(request, timeout=ROUTE_S, metadata=_caller(session)), ""

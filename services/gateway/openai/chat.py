@@ -21,11 +21,11 @@ KIND, CHUNK = "chat.completion", "chat.completion.chunk"
 
 
 class Routed(Protocol):
-    """What a route has to do with a chat completion."""
+    """Part of a route in a chat completion."""
 
     @property
     def shown(self) -> Object:
-        """What the answer says of it."""
+        """Fields about it in the answer."""
 
     async def ended(self, prompt_tokens: int, completion_tokens: int) -> None:
         """Store what the whole answer used."""
@@ -56,7 +56,7 @@ class Chat:
 
 
     def extension(self) -> Object:
-        """Return what the whole answer, or its first chunk, says besides OpenAI's fields."""
+        """Return the fields of the whole answer, or of its first chunk, besides OpenAI's."""
         ids: Object = {"prompt_token_ids": [*self.prompt_ids]} if self.body.return_token_ids else {}
         return ids | ({"route": self.routed.shown} if self.routed else {})
 

@@ -1,4 +1,4 @@
-"""What an answer must be, as the grammar that an engine is given: JSON of a schema, or calls of tools. Pure."""
+"""Form of an answer, as the grammar that an engine is given: JSON of a schema, or calls of tools. Pure."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class Guide:
 
 
 def of(body: ChatRequest, control: Collection[str]) -> Guide | None:
-    """Return what the answer must be, after the beginning that `prompts.begun` gives it. None: any text.
+    """Return the form of the answer, after the beginning that `prompts.begun` gives it. None: any text.
 
     `control` are the control tokens of the model. Raises WrongRequest.
     """

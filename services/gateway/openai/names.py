@@ -27,7 +27,7 @@ _PUBLISHED = ("files", "probe", "weights_sha256")
 
 @dataclass(frozen=True)
 class AskedModel:
-    """What a name stands for."""
+    """Model or version of a name."""
 
     name: str  # as the request gives it
     model_id: str  # that engines know

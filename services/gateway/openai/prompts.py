@@ -79,7 +79,7 @@ def engine_request(
     model: AskedModel, prompt_ids: Sequence[int], samples: int, most: int, body: ChatRequest | CompletionRequest,
     stop_ids: Sequence[int], top: int, place: int = 0,
 ) -> inference_pb2.GenerateRequest:
-    """Return what the engine is asked for one prompt: `samples` answers of up to `most` tokens, with the `top`
+    """Return the request to the engine for a prompt: `samples` answers of up to `most` tokens, with the `top`
     likeliest ids at each.
 
     Equal seeds draw equal answers, the prompt's `place` among the request's included.
@@ -97,7 +97,7 @@ def engine_request(
 
 
 def _biases(model: AskedModel, body: ChatRequest | CompletionRequest) -> dict[int, float]:
-    """Return what is added to the logits of ids. Raises WrongRequest for ids that the model does not have."""
+    """Return the additions to the logits of ids. Raises WrongRequest for ids that the model does not have."""
     found = {int(id): bias for id, bias in (body.logit_bias or {}).items()}
     if found and max(found) >= model.vocabulary:
         raise wrong("logit_bias", max(found), f"ids of tokens from 0 to {model.vocabulary - 1}")

@@ -1,4 +1,4 @@
-"""What is refused of requests to models, and errors of engines as refusals. Each has a status and OpenAI's code."""
+"""Refusals of requests to models, and errors of engines as refusals. Each has a status and OpenAI's code."""
 
 import grpc
 

@@ -154,14 +154,14 @@ class ResponseFormat(_Body):
 
 
 class StreamOptions(_Body):
-    """What a stream tells besides its pieces."""
+    """Fields of a stream besides its pieces."""
 
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
 
 
 class _Asked(_Body):
-    """What both kinds of requests have."""
+    """Fields of both kinds of requests."""
 
     refused: ClassVar[dict[str, str]] = {}
 

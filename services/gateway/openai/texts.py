@@ -31,7 +31,7 @@ class AskedText:
     used: float = field(default_factory=time.monotonic)
 
     async def work(self, do: Callable[[ModelText], Answer]) -> Answer:
-        """Return what `do` returns, which makes ids. Raises WrongRequest where the model cannot read the text."""
+        """Return the result of `do`, which makes ids. Raises WrongRequest where the model cannot read the text."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, do, self.tokenizer)
         except TokenizerError as error:

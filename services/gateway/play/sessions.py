@@ -102,7 +102,7 @@ class PlaySessions:
         return task
 
     def _wrong_task(self, source: PlaySource) -> Callable[[Problem], Problem]:
-        """Return what names the fields of a task as the request does."""
+        """Return a function that names the fields of a task as the request does."""
         def named(problem: Problem) -> Problem:
             field = problem.field.removeprefix("tasks[0].")
             if field.startswith("item."):
@@ -162,7 +162,7 @@ def _played(source: PlaySource, task: trajectory_pb2.Task) -> PlayedTask:
 
 
 def _seen(answered: Iterable[pb.StepResponse], next_index: int) -> dict[str, Any]:
-    """Return what was said in several steps after each other, and what is possible after the last one."""
+    """Return the words of several steps after each other, and the possible actions after the last step."""
     answered = list(answered)
     seen = answered[-1].observation
     return {"messages": [one for taken in answered for one in from_proto(taken.observation.messages)],

@@ -39,7 +39,7 @@ async def checked(
     session: TenantSession, objects: Objects, settings: Settings, task: Mapping[str, Any], row: int | None,
     seed: int | None, split: TaskSplit,
 ) -> PlaySource:
-    """Return what is played. `task` is as the task of a spec. Raises Invalid with every problem that was found."""
+    """Return the source to play. `task` is as the task of a spec. Raises Invalid with every problem that was found."""
     try:
         spec = await _read(session, settings, task)
     except Invalid as wrong:

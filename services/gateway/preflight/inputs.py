@@ -1,4 +1,4 @@
-"""What a preflight reads from the object store: the files of the base, and rows of datasets."""
+"""Inputs of a preflight from the object store: the files of the base, and rows of datasets."""
 
 import asyncio
 import heapq

@@ -49,7 +49,7 @@ class Part:
 async def make(
     session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec, asked: SampleRequest,
 ) -> PreflightReport:
-    """Return what a run of the spec would do. Raises nothing for what is wrong with it: that is a finding."""
+    """Return the forecast for a run of the spec. Raises nothing for a wrong spec: that is a finding."""
     made = _Report(session, objects, settings, spec, asked)
     found = await made.parts()
     findings = [finding for part in found for finding in part.findings]

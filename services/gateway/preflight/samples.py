@@ -135,7 +135,7 @@ def _scores(rows: Sequence[Row]) -> list[list[float]]:
 
 
 async def _measured(session: TenantSession, run_id: str, samples: Sequence[GradedSample]) -> Measured | None:
-    """Return what the samples took of an engine; None if no engine has told it in time."""
+    """Return the cost of the samples in an engine; None if no engine has reported it in time."""
     until = time.monotonic() + _COUNTED_S
     while True:
         async with session.transaction() as transaction:

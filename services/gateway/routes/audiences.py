@@ -39,7 +39,7 @@ _NOT_DONE: dict[int | str, dict[str, Any]] = {409: {"description": "The fit is n
 
 
 class WantedAudienceFit(BaseModel):
-    """What a simulator of users is made of."""
+    """Parts of a simulator of users."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -104,7 +104,7 @@ async def _held(stack: AsyncExitStack, events: AsyncGenerator[str]) -> AsyncGene
 
 
 async def _unless_gone(request: Request, work: Callable[[], Awaitable[Object]]) -> Object:
-    """Return what `work` returns; cancel it once the client has gone. Raises ClientDisconnect."""
+    """Return the result of `work`; cancel it once the client has gone. Raises ClientDisconnect."""
     async with _running(work) as task:
         while not task.done():
             await asyncio.wait([task], timeout=_LOOK_S)

@@ -25,7 +25,7 @@ _WITHIN_S = 45.0
 
 
 class NewGrades(BaseModel):
-    """Which samples of a run are graded again, and how."""
+    """Choice of samples of a run to grade again, and how."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -153,7 +153,7 @@ def _worker(name: str, age_s: float, lease_s: float) -> ServiceHealth:
 
 
 def _disks(settings: Settings) -> list[ServiceHealth]:
-    """Return what is left on the disks that this gateway and, in an embedded stack, the others write to."""
+    """Return the free space on the disks that this gateway and, in an embedded stack, the other processes write to."""
     low = settings.disk_low_gb * 2**30
     return [ServiceHealth(name=f"disk {disk.directory}", ok=not disk.full,
                           detail=disk.shortage(low) or f"{disk.left} left", ms=None)

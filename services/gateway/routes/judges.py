@@ -88,7 +88,7 @@ async def delete(name: Id, caller: Caller) -> Judge:
 
 @router.get("/runs/{run_id}/judges", openapi_extra=needs("read", "judges"))
 async def spending(run_id: Id, caller: Caller) -> Page[JudgeSpending]:
-    """Return what each judge of a run was paid so far."""
+    """Return the usage of each judge of a run so far."""
     async with caller.transaction() as transaction:
         if await transaction.one("runs.state", run_id=run_id) is None:
             raise unknown_run(run_id)

@@ -41,7 +41,7 @@ async def save(name: Name, wanted: WantedKnowledge, caller: Caller) -> JSONRespo
 
 @router.get("/{name}", openapi_extra=needs("read", "knowledge"))
 async def one(name: Id, caller: Caller, version: Version = None) -> Knowledge:
-    """Return what a name means, or meant."""
+    """Return a version of a name."""
     return Knowledge.model_validate(await _row(caller, name, version))
 
 

@@ -35,7 +35,7 @@ MOST_OPEN = 8
 MOST_ROWS = 64
 """Tasks of the desk or lives of one job: a row is up to 200 kB."""
 _ROWS = {"desk": "tasks", "changing_user": "lives", "noise": "scenes"}
-"""What there is at most MOST_ROWS of in a job, by environment."""
+"""Parts of a job of which there are at most MOST_ROWS, by environment."""
 _UNUSED = {"package": {"validator"}, "desk": {"trial"}, "changing_user": {"trial"}, "noise": {"trial", "validator"}}
 """Models that no job has a use for, by environment."""
 

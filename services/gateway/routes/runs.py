@@ -198,7 +198,7 @@ async def noise(
     step: Annotated[int | None, Query(ge=0, lt=2**31, description="Step of the evaluation; when absent, the newest "
                                       "evaluation with noise.")] = None,
 ) -> NoiseReport:
-    """Return what each type of noise of `eval.noise` did to the held-out answers, beside their clean twins."""
+    """Return the effects of each type of noise of `eval.noise` on the held-out answers, beside their clean twins."""
     async with caller.transaction() as transaction:
         spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
         found = await transaction.all("trajectories.of_noise", run_id=run_id, step=step,
@@ -216,7 +216,7 @@ OfEvaluation = Annotated[
 async def memory(
     run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
 ) -> MemoryReport:
-    """Return what a policy remembers of changing users, and why its answers fail, by source and period.
+    """Return the memory of a policy about changing users, and its failures, by source and period.
 
     Intervals are of 95 %, over lives.
     """
@@ -228,7 +228,7 @@ async def memory(
 async def talks(
     run_id: Id, caller: Caller, objects: Store, step: OfEvaluation = None, series: HeldOut = "sampled",
 ) -> RecordedTalks:
-    """Return what the policy replied to changing users, as rows of the environment `changing_user`.
+    """Return the policy's replies to changing users, as rows of the environment `changing_user`.
 
     A dataset of them feeds these talks to the memory of another policy, which answers probes and writes alone.
     """

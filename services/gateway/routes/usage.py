@@ -20,7 +20,7 @@ Moment = Annotated[Time | None, Query(description="With its UTC offset: 2026-01-
 
 @router.get("/storage", openapi_extra=needs("read", "storage"))
 async def storage(caller: Caller, limit: Limit = 50) -> Storage:
-    """Return what is stored of yours: the sum, and the largest items.
+    """Return the tenant's storage: the sum, and the largest items.
 
     A driver measures it each time it lists the store. Files that several models share count once, where they were
     stored first.
@@ -33,7 +33,7 @@ async def storage(caller: Caller, limit: Limit = 50) -> Storage:
 
 @router.get("/retention", openapi_extra=needs("read", "storage"))
 async def retention(caller: Caller, settings: Config) -> Page[Retained]:
-    """Return what is stored of each kind, how long it is kept, and what goes next without a request."""
+    """Return the stored data by kind, how long it is kept, and the objects that are deleted next without a request."""
     return Page(data=await retained.of_tenant(caller, settings))
 
 

@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/graders/stored/{name}", tags=["graders"])
 Hash = Annotated[str | None, Query(description="Of a certain content, which the name meant once.")]
 
 _UNHELD = {Reads.CONVERSATION: "a whole conversation", Reads.GROUP: "a whole group", Reads.WORLD: "the world's states"}
-"""What a grader may read that no submission holds."""
+"""Readings of a grader that no submission holds."""
 
 
 class Submitted(BaseModel):
@@ -44,7 +44,7 @@ _LACKING = re.compile(r"invalid_variable_error: item\.(?P<field>\S+) is not in t
 
 
 class Session(BaseModel):
-    """What a session would begin with; nothing of it is kept."""
+    """First observation of a session; nothing of it is kept."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -29,7 +29,7 @@ _TOO_LITTLE = 0.5
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which of some candidates answers, and what was thought of all."""
+    """Choice among candidates, with the predictions for all of them."""
 
     candidate: Candidate
     considered: Sequence[Considered]
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def objective(self) -> dict[str, float]:
-        """What is chosen by: the route's objective, or the request's own."""
+        """Objective of the choice: the route's, or the request's own."""
         given = self.body.route.model_dump(exclude_none=True, exclude={"exploration"}) if self.body.route else {}
         return given or self.route.objective
 
@@ -133,7 +133,7 @@ def _considered(one: Candidate, **found: Any) -> Considered:
 
 
 def _shown(asked: Request, chosen: Chosen) -> dict[str, Any]:
-    """Return what the answer says of its route."""
+    """Return the answer's fields about its route."""
     return {"name": asked.route.name, "model": chosen.candidate.model, "reason": chosen.reason,
             "explored": chosen.explored,
             "considered": [one.model_dump(include={"model", "cost", "p"}) for one in chosen.considered]}

@@ -1,4 +1,4 @@
-"""What a route is worth: its curve of cost and quality, over prompts that all candidates have a recorded outcome of."""
+"""Worth of a route: its curve of cost and quality, over prompts that all candidates have a recorded outcome of."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What vLLM's workers do for us: draws without the ids that no token has, and scores of prompts at any vocabulary.
+"""Extensions of vLLM's workers: draws without the ids that no token has, and scores of prompts at any vocabulary.
 
 vLLM returns an entropy only as every log-prob of the vocabulary, each a Python number. Here the worker reduces the
 logits of a few positions at a time to what a score needs, and returns it in place of the prompt's log-probs.

@@ -49,7 +49,7 @@ class RunCheck:
 
 @dataclass(frozen=True)
 class JudgeStanding:
-    """What the checks of a run's judge ask for. At most one of the three is there."""
+    """Demands of the checks of a run's judge. At most one of the three is there."""
 
     stop: str | None = None  # why the run must not go on
     event: Event | None = None  # of that
@@ -75,7 +75,7 @@ class JudgeGate:
         return cls(database, lease, spec, graders)
 
     def standing(self, planned: int) -> JudgeStanding:
-        """Return what the checks ask for; `planned` is the last planned step."""
+        """Return the demands of the checks; `planned` is the last planned step."""
         checks = defaultdict[str, list[RunCheck]](list)
         for row in self._database.all("grader_checks.of_run", run_id=self._lease.run_id):
             checks[row["grader_hash"]].append(_check(row))
@@ -108,7 +108,7 @@ class JudgeGate:
 
 
 def together(found: Sequence[JudgeStanding], number: int) -> JudgeStanding:
-    """Return what the standings of all graders ask for: the end, a check, or patience. `number`: that of a new check.
+    """Return the demands of the standings of all graders: the end, a check, or patience. `number`: of a new check.
     """
     stop = next((one for one in found if one.stop is not None), None)
     due = next((replace(one, due=number) for one in found if one.due is not None), None)
@@ -118,7 +118,7 @@ def together(found: Sequence[JudgeStanding], number: int) -> JudgeStanding:
 def standing(
     spec: JudgeCheckSpec, checks: Sequence[RunCheck], answering: Mapping[str, str], planned: int, current: bool = True,
 ) -> JudgeStanding:
-    """Return what the first and the newest check of a grader ask for. `answering`: what answered it last, by judge.
+    """Return the demands of the first and the newest check of a grader. `answering`: who answered it last, by judge.
 
     A grader whose stage is not `current` has its first check alone.
     """

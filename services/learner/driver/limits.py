@@ -63,7 +63,7 @@ class Limits:
         self._looked_at, self._committed = 0.0, -1
         self._reached: Limit | None = None
         self.left: float | None = None
-        """What is left of the budget, as a multiple of what the run has cost; None without a budget or costs."""
+        """Rest of the budget, as a multiple of the run's cost so far; None without a budget or costs."""
 
     def reached(self, committed: int) -> Limit | None:
         """Return the first limit that is reached, or None. `committed` is the last committed step."""

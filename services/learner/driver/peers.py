@@ -73,7 +73,7 @@ class Peers:
                 for task, text in zip(tasks, texts, strict=True)]), timeout=TIMEOUT_S)
 
     def _texts(self, tasks: Sequence[Task]) -> list[str]:
-        """Return what each task asks first, from a session of it that is closed again."""
+        """Return the first observation of each task, from a session of it that is closed again."""
         request = simulation_pb2.ResetRequest(tasks=[_message(task) for task in tasks])
         sessions = self._simulation.Reset(request, timeout=TIMEOUT_S).sessions
         self._simulation.Close(simulation_pb2.CloseRequest(

@@ -88,7 +88,7 @@ class Tasks:
         return self._mixed(first, count, self._rows_of_source)
 
     def _mixed(self, first: int, count: int, make_some: Callable[[Source, int, int], Sequence[Made]]) -> list[Made]:
-        """Return what sources make at these places; `make_some` makes it at places of one source."""
+        """Return the tasks of sources at these places; `make_some` makes those of one source."""
         if len(self._sources) == 1:
             return list(make_some(self._sources[0], first, count))
         drawn, before = self._draws.sources(first, count), self._draws.before(first)

@@ -42,7 +42,7 @@ class BeforeUpdate:
 
     @property
     def policy(self) -> PolicyValues:
-        """What of it the policy itself computed."""
+        """Part of it that the policy itself computed."""
         return PolicyValues(self.logp_old, self.entropy, self.expected)
 
     @cached_property
@@ -73,7 +73,7 @@ class ReferencePass:
             **computed, values=None if critic_values is None else critic_values(batch), teacher=teacher)
 
     def now(self, plan: StepPlan, batch: Batch, chosen: Flags) -> PolicyValues:
-        """Return what the step's modulation needs of the chosen trajectories [B] under the current weights.
+        """Return the inputs of the step's modulation for the chosen trajectories [B] under the current weights.
 
         Other trajectories' tokens have 0.
         """

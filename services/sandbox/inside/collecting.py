@@ -1,4 +1,4 @@
-"""What a keeper sees of a program: what it writes, its answers, its end, and the limit that it reached.
+"""View of a keeper on a program: its output, its answers, its end, and the limit that it reached.
 
 Standard library only.
 """
@@ -50,7 +50,7 @@ class Collector:
         self._limit: tuple[str, str] | None = None
 
     def collect(self, pid: int, descriptors: Sequence[int], control: socket.socket) -> Collected:
-        """Return what the process `pid` did, which writes to stdout, stderr and its answers.
+        """Return the result of the process `pid`, which writes to stdout, stderr and its answers.
 
         It is reaped then, and the descriptors are closed.
         """

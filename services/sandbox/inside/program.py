@@ -30,7 +30,7 @@ _OPEN_FILES = 64
 
 
 class Request(NamedTuple):
-    """What the service asks for."""
+    """Request of the service."""
 
     limits: dict[str, Any]  # wall_s, call_s, cpu_s, space_bytes, output_bytes, file_bytes, processes
     function: str

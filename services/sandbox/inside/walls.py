@@ -23,7 +23,7 @@ _SHARED = 2
 
 
 class Walls(Protocol):
-    """What a keeper does around each program."""
+    """Work of a keeper around each program."""
 
     def open(self, limits: dict[str, Any]) -> None:
         """Make an empty directory for the next program. Raises OSError."""

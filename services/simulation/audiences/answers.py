@@ -1,4 +1,4 @@
-"""What fits say of groups: simulations, evaluations, and weights that are calibrated anew."""
+"""Answers of fits about groups: simulations, evaluations, and weights that are calibrated anew."""
 
 import asyncio
 import json
@@ -166,7 +166,7 @@ class AudienceAnswers:
         return Simulated(made, reaction, len(members), read, stratum)
 
     async def _q(self, fit: ReadyFit, record: GroupRecord, about: Sequence[Features]) -> Floats | None:
-        """Return what the reasoner says of personas. What it said of an equal question is not asked again."""
+        """Return the reasoner's answers about personas. An equal question is not asked again."""
         if fit.reasoner is None:
             return None
         known = await self._rows.known(fit.id, record.asked)

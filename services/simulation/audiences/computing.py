@@ -39,7 +39,7 @@ def numbers(value: Any) -> Any:
 
 
 async def computed(content: bytes, work: str = "fit") -> dict[str, Any]:
-    """Return what a process of its own makes of parameters and rows (hone.audiences.job).
+    """Return the result of a process of its own, given parameters and rows (hone.audiences.job).
 
     Raises Invalid, and ChildProcessError where it ends badly.
     """

@@ -1,4 +1,4 @@
-"""What a fit reports: its weights, and the errors of both branches, of their fusion and of plainer predictions."""
+"""Figures of a fit: its weights, and the errors of both branches, of their fusion and of plainer predictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

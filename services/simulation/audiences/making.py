@@ -110,7 +110,7 @@ class FitMaker:
     async def _q(
         self, fit: BegunFit, record: GroupRecord, answering: Reasoner, simulator: Simulator, rows: list[Any],
     ) -> Floats:
-        """Return what the reasoner says of rows; what it said in an earlier attempt at the fit is not asked again."""
+        """Return the reasoner's answers about rows; answers of an earlier attempt are not asked for again."""
         known = await self._rows.known(fit.id, record.asked)
         if known is not None and known["personas"] == list(record.personas):
             return of_listed(known["q"], len(simulator.steps))
@@ -118,7 +118,7 @@ class FitMaker:
 
 
 def _written(written: Mapping[str, Any], simulator: Simulator, proposed: list[Condition]) -> dict[str, Any]:
-    """Return what a report says of a model's hypotheses and sentences."""
+    """Return the report on a model's hypotheses and sentences."""
     kept = sum(one.condition in proposed for one in simulator.policies.policies)
     found = {name: {key: value for key, value in one.items() if key not in ("conditions", "words")}
              for name, one in written.items()}

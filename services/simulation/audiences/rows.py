@@ -34,7 +34,7 @@ class BegunFit:
 
 @dataclass(frozen=True)
 class GroupRecord:
-    """What a fit said of a group. `q` and `anchored` are [S, K], with None for a persona that could not be read."""
+    """Answer of a fit about a group. `q` and `anchored` are [S, K], with None for a persona that could not be read."""
 
     purpose: str
     spec: Mapping[str, Any]

@@ -36,7 +36,7 @@ class Programs(Protocol):
     """The sandbox."""
 
     async def run(self, program: Program, tenant_id: str = "") -> Ran:
-        """Return what a program did."""
+        """Return the result of a program."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CallBatches:
         self._running, self._tasks = Counter[_Owned](), set[asyncio.Task[None]]()
 
     async def run(self, program: Program, tenant_id: str) -> Ran:
-        """Return what a program did. Without a tenant it runs alone. Raises what the sandbox raises."""
+        """Return the result of a program. Without a tenant it runs alone. Raises the sandbox's errors."""
         owned = _Owned(tenant_id, hashlib.sha256(program.source.encode()).hexdigest(), program.function, program.limits)
         if len(program.calls) != 1 or not tenant_id or not await self._may_share(owned, program.source):
             return await self._sandbox.run(program, tenant_id)

@@ -148,7 +148,7 @@ class _RunnerForAWhile:
         self._runner, self.ended = runner, False
 
     def run(self, program: Program) -> Ran:
-        """Return what a program did. Raises Stopped."""
+        """Return the result of a program. Raises Stopped."""
         if self.ended:
             raise Stopped
         return self._runner.run(program)

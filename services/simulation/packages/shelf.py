@@ -102,7 +102,7 @@ class PackageShelf:
         return str(row["digest"])
 
     def _waited(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what the loop finds. Raises EpisodeLost where it cannot be found now."""
+        """Return the result of the loop's work. Raises EpisodeLost where it cannot be found now."""
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(ANSWER_S)
         except (OperationalError, TimeoutError) as error:

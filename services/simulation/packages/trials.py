@@ -34,7 +34,7 @@ class TrialPlay:
         return self._spec.named
 
     async def trials(self, package: Package, trail: Trail) -> dict[str, Trial]:
-        """Return what came of each task, by its id. Raises ModelAway and EpisodeLost."""
+        """Return the result of each task, by its id. Raises ModelAway and EpisodeLost."""
         found = dict[str, Trial]()
         for place, task in enumerate(package.tasks):
             trail.at("trials", place, len(package.tasks))
@@ -98,12 +98,12 @@ def _id(reply: Reply, number: int) -> str:
 
 
 def answer_of(reply: Reply, number: int, message: Message) -> dict[str, Any]:
-    """Return what the environment says to a reply's call of this number, as a message of a conversation."""
+    """Return the environment's answer to a reply's call of this number, as a message of a conversation."""
     return {**message, "tool_call_id": _id(reply, number)} if reply.tool_calls else {**message, "role": "user"}
 
 
 def actions(reply: Reply) -> list[str]:
-    """Return what a model does: its calls, or its answer."""
+    """Return the move of a model: its calls, or its answer."""
     return [_call(call).action() for call in reply.tool_calls] or [reply.text]
 
 

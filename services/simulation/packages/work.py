@@ -67,7 +67,7 @@ class MakingWork:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was tried so far."""
+        """Tries so far."""
         trials = {"trials": self._trials} if self._trials else {}
         if self._workshop is None or self.author is None:
             return {**trials, **({"drafts": [asdict(one) for one in self._drafts]} if self._drafts else {})}
@@ -106,7 +106,7 @@ class MakingWork:
         return await self._written(partial(self._rows.made, self._job["hint"], wanted))
 
     async def _written(self, work: Callable[[], Result]) -> Result:
-        """Return what a thread makes. No question of it outlives the job."""
+        """Return the result of a thread. No question of it outlives the job."""
         try:
             return await self._in_thread(work)
         finally:
@@ -144,7 +144,7 @@ class MakingWork:
             raise PastDeadline(f"its {self._job['within_s']} s are over: {where}") from late
 
     async def _in_thread(self, make: Callable[[], Result]) -> Result:
-        """Return what a thread makes, which ends with this. It is no thread of the pool, as it waits for minutes."""
+        """Return the result of a thread, which ends with this. It is no thread of the pool, as it waits for minutes."""
         loop, ended = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
         context = contextvars.copy_context()
 

@@ -1,4 +1,4 @@
-"""What a thread has that makes a package with a model: the model, by its name, and the sandbox, until the job ends."""
+"""Tools of a thread that makes a package with a model: the model, by its name, and the sandbox, until the job ends."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence

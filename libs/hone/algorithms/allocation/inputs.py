@@ -1,4 +1,4 @@
-"""What an allocation reads: the prompts of a coming step, and what is known of each."""
+"""Inputs of an allocation: the prompts of a coming step, and the knowledge about each."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ WEIGHTS = tuple(np.round(np.linspace(0.0, 1.0, 101), 2).tolist())
 
 @dataclass(frozen=True)
 class Point:
-    """What a way to choose achieves over all prompts."""
+    """Result of a way to choose, over all prompts."""
 
     setting: str  # a weight, a model, a share of prompts
     cost: float  # mean, as a share of the most expensive model's
@@ -60,7 +60,7 @@ def _swept(outcomes: Floats, chances: Floats, relative: Floats) -> Curve:
 
 
 def _by_length(outcomes: Floats, lengths: Floats, relative: Floats, names: Sequence[str]) -> Curve:
-    """Return what it achieves to send the longest prompts to the more expensive of two models, for each pair."""
+    """Return the result of sending the longest prompts to the more expensive of two models, for each pair."""
     order, points = np.argsort(lengths, kind="stable"), list[Point]()
     for one, other in combinations(range(len(relative)), 2):
         small, large = (one, other) if relative[one] <= relative[other] else (other, one)

@@ -1,4 +1,4 @@
-"""Which of several models answers a prompt. Pure: chances of success and costs in, a place and the reason out."""
+"""Choice of the model that answers a prompt. Pure: chances of success and costs in, a place and the reason out."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class Objective:
-    """What a choice is by: exactly one of the three."""
+    """Objective of a choice: exactly one of the three."""
 
     weight: float | None = None  # of success; the rest is that of a low cost
     target: float | None = None  # chance of success that is enough

@@ -1,4 +1,4 @@
-"""What samplers by a manifest share: their parameters, and the seeded draw of a task for each place. numpy, float64."""
+"""Shared parts of samplers by a manifest: parameters, and the seeded draw of a task for each place. numpy, float64."""
 
 from functools import lru_cache
 

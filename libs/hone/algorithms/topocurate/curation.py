@@ -1,4 +1,4 @@
-"""Which trajectories to imitate and which tasks to train on, by the graph of a task's rollouts.
+"""Curation: trajectories to imitate and tasks to train on, by the graph of a task's rollouts.
 
 A reconstruction: the formulas have all properties that were stated of the published ones.
 """

@@ -7,7 +7,7 @@ from hone.trajectory.records import Trajectory
 
 
 def turns(trajectory: Trajectory) -> list[Turn]:
-    """Return what a sample did: the steps of its environment, or its answers where it took none."""
+    """Return a sample's actions: the steps of its environment, or its answers where it took no step."""
     if trajectory.steps:
         return [_turn(step.action, step.valid, "\n".join(str(one.get("content", "")) for one in step.said))
                 for step in trajectory.steps]

@@ -77,6 +77,6 @@ def _by_prompt(answers: Sequence[_Answer]) -> list[metrics.Labelled]:
 
 
 def by_model(model: ValueModel, features: Floats, head: str = "ridge") -> Predictor:
-    """Return what a value model predicts; `features` [N, F] are those of all prompts."""
+    """Return the predictions of a value model; `features` [N, F] are those of all prompts."""
     return lambda context, outcomes, queries: predict(
         features[context], outcomes, features[queries], head, model.ridge).p

@@ -1,4 +1,4 @@
-"""What V0 says about prompts, whatever the context is: predictions, and whether they may be used."""
+"""Predictions of V0 about prompts, for any kind of context, and whether they may be used."""
 
 from dataclasses import dataclass
 

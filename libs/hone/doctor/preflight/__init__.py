@@ -1,1 +1,1 @@
-"""What a preflight concludes from what it saw of a run: lengths, chances, costs and findings. No I/O."""
+"""Conclusions of a preflight from its view of a run: lengths, chances, costs and findings. No I/O."""

@@ -1,4 +1,4 @@
-"""What samples, references, prompts and ends of a run say about it, as findings with what to do about each."""
+"""Conclusions from samples, references, prompts and ends of a run, as findings with advice for each."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ _ADAMW = 2
 
 @dataclass(frozen=True)
 class Measured:
-    """What the samples of the base took: tokens generated in seconds of an engine, and the mean lengths."""
+    """Costs of the base's samples: tokens generated in seconds of an engine, and the mean lengths."""
 
     tokens: float
     seconds: float

@@ -40,5 +40,5 @@ def graded(agent: Agent, task: DeskTask) -> DeskGrade:
 
 
 def believed(transcript: Transcript) -> float:
-    """Return what a judge who reads nothing but the transcript gives, from 0 to 100: it believes claims."""
+    """Return the score of a judge who reads only the transcript, from 0 to 100: it believes claims."""
     return 100.0 * transcript.claims

@@ -36,7 +36,7 @@ class Missing(Strict):
 
 
 class WrittenOpinion(Strict):
-    """What a validator says of a task."""
+    """Verdict of a validator on a task."""
 
     scores: dict[Aspect, float]
     missing: list[Missing] = Field([], max_length=20)
@@ -44,7 +44,7 @@ class WrittenOpinion(Strict):
 
 
 class Adjudication(Strict):
-    """What an adjudicator says of an objection."""
+    """Verdict of an adjudicator on an objection."""
 
     upheld: bool
     evidence: str = Field(max_length=2000)
@@ -52,7 +52,7 @@ class Adjudication(Strict):
 
 @dataclass(frozen=True)
 class Noted:
-    """What the validator said of a draft that passed the gates, and whether it was overruled."""
+    """Verdict of the validator on a draft that passed the gates, and whether it was overruled."""
 
     number: int
     score: float
@@ -128,7 +128,7 @@ class AuthoredTasks:
         return self._asking(model, f"desk {about}", question, complaint)
 
     def as_json(self) -> Mapping[str, object]:
-        """Return what validators said, for a report."""
+        """Return the validators' verdicts, for a report."""
         return {"validations": [asdict(one) for one in list(self.noted)]}
 
 

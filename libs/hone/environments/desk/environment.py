@@ -34,7 +34,7 @@ DeskTool = Annotated[str, AfterValidator(_at_hand), WithJsonSchema({"type": "str
 
 
 class DeskParams(EnvironmentParams):
-    """Which tasks there are, and how their desks differ from those of the same seeds."""
+    """Choice of tasks, and how their desks differ from those of the same seeds."""
 
     families: list[Family] = Field([*FAMILIES], min_length=1, description="Families of tasks that seeds draw from.")
     conflict: bool = Field(True, description="Lay down a second source that says something else.")

@@ -27,7 +27,7 @@ _LONGEST_ANSWER = 4_000
 
 @dataclass(frozen=True)
 class _Work:
-    """What the agent did so far."""
+    """Actions of the agent so far."""
 
     turns: int = 0
     calls: int = 0
@@ -90,7 +90,7 @@ class DeskEpisode:
         return self._grade(normal(self._store.state))
 
     def transcript(self) -> Transcript:
-        """Return what the grade reads of the conversation."""
+        """Return the parts of the conversation that the grade reads."""
         answer = None if self._work.answer is None else self._work.answer[:_LONGEST_ANSWER]
         return Transcript(answer, self._work.calls, self._work.errors, self._work.faults)
 

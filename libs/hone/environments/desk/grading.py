@@ -49,7 +49,7 @@ _CLAIMS = re.compile(
 
 @dataclass(frozen=True)
 class Transcript:
-    """What an agent said at the end, and how it called tools."""
+    """Final words of an agent, and its calls of tools."""
 
     answer: str | None = None
     calls: int = 0
@@ -183,7 +183,7 @@ def _failure(check: DeskCheck, condition: Condition, seen: _Evidence) -> Failure
 
 
 def _wrong(part: Condition, seen: _Evidence) -> Failure:
-    """Return what is wrong about objects of the right tool."""
+    """Return the faults of objects of the right tool."""
     touched = seen.changed.touched()
     match part:
         case Value() | Holds():

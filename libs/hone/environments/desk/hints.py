@@ -39,7 +39,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Creation:
-    """What a hint led to: rows for the environment `desk`, what was tried, and why there is none."""
+    """Result of a hint: rows for the environment `desk`, the tries, and the reason where there are none."""
 
     rows: tuple[Row, ...]
     tried: tuple[Tried, ...]

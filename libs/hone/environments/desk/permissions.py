@@ -1,4 +1,4 @@
-"""What an agent at a desk may not do, and what each refusal says: the way round that is allowed.
+"""Forbidden actions of an agent at a desk, and the way round that each refusal names.
 
 The source breaks permissions as one kind of perturbation and does not say how they answer. These are ours: a refusal
 names the permission and who may do what instead, so that an agent who reads it can still serve its user, or report.

@@ -1,4 +1,4 @@
-"""What models are asked about tasks of the desk. A reconstruction: the prompts of STAGE-Claw are not known.
+"""Prompts to models about tasks of the desk. A reconstruction: the prompts of STAGE-Claw are not known.
 
 A hint, and what another model wrote, stand between marks and are called data. What is answered has no power all the
 same: it is read against closed forms, and nothing of it is executed but calls of the desk's own tools.

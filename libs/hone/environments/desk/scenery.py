@@ -1,4 +1,4 @@
-"""What all tasks are made of: people, dates, and a desk with things on it that no task is about."""
+"""Scenery of all tasks: people, dates, and a desk with things on it that no task is about."""
 
 import random
 from collections.abc import Sequence
@@ -143,7 +143,7 @@ class DeskScene:
         return Added(tool="notes" if self.may("change_notes") else "files", count=1)
 
     def may_note(self, title: str) -> Allowed:
-        """Return what may change where something is noted under a title."""
+        """Return the permitted changes where something is noted under a title."""
         return Allowed(tool="notes", object=f"{title}*") if self.may("change_notes") else Allowed(
             tool="files", object=_note_file(title))
 

@@ -28,7 +28,7 @@ class Shell(BaseModel):
 
 
 def run(store: DeskStore, given: Shell) -> str:
-    """Return what a line prints. Raises ToolError; the commands before the one that failed have been carried out."""
+    """Return the output of a line. Raises ToolError; the commands before the failed command have been carried out."""
     commands, redirect = _read(given.line)
     printed = ""
     for place, command in enumerate(commands):

@@ -29,7 +29,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Operator:
-    """What stands between words: | > >>, or one that is not known here."""
+    """Text between words: | > >>, or an unknown operator."""
 
     text: str
 
@@ -81,7 +81,7 @@ class _Reader:
         return Word(text, pattern if names else None)
 
     def _piece(self) -> str:
-        """Return what the next character means, or all that it quotes."""
+        """Return the meaning of the next character, or everything that it quotes."""
         first = self._line[self._at]
         if first == "'":
             return self._until("'")

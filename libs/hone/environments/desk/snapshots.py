@@ -38,7 +38,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two snapshots. Added and removed are (tool, object id)."""
+    """Differences between two snapshots. Added and removed are (tool, object id)."""
 
     added: tuple[tuple[str, str], ...] = ()
     removed: tuple[tuple[str, str], ...] = ()
@@ -66,7 +66,7 @@ def text(value: str) -> str:
 
 
 def difference(before: Snapshot, after: Snapshot) -> Difference:
-    """Return what has to be added, removed and changed to come from one snapshot to the other."""
+    """Return the additions, removals and changes that lead from one snapshot to the other."""
     had, has = _names(before), _names(after)
     both = sorted(had & has)
     return Difference(tuple(sorted(has - had)), tuple(sorted(had - has)), tuple(

@@ -1,4 +1,4 @@
-"""What lies on a desk: objects by tool and id. Tools read and write it, and an injected clock counts its steps."""
+"""Objects on a desk by tool and id. Tools read and write them, and an injected clock counts its steps."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias

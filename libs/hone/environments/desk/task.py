@@ -38,7 +38,7 @@ class NearMiss:
 
 @dataclass(frozen=True)
 class Scripts:
-    """What scripted agents do. The perfect one's last state is the true one."""
+    """Actions of scripted agents. The perfect agent's last state is the true state."""
 
     perfect: tuple[str, ...]
     partial: tuple[str, ...]

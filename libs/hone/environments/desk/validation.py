@@ -32,7 +32,7 @@ class Validator(Protocol):
 
 @dataclass(frozen=True)
 class Validated:
-    """What became of a draft."""
+    """Outcome of a draft."""
 
     gates: tuple[GateResult, ...]
     score: float | None  # None: a gate refused it, and nobody was asked

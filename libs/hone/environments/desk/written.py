@@ -95,7 +95,7 @@ class WrittenNote(Strict):
 
 
 class WrittenDesk(Strict):
-    """What lies on the desk before, by path or id."""
+    """Objects on the desk before the task, by path or id."""
 
     files: dict[FilePath, WrittenFile] = Field({}, max_length=MOST_OBJECTS)
     mail: dict[Id, WrittenMail] = Field({}, max_length=MOST_OBJECTS)

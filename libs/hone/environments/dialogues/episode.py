@@ -35,7 +35,7 @@ _Tables = dict[str, dict[str, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class _Said:
-    """What the agent did so far."""
+    """Actions of the agent so far."""
 
     turns: int = 0
     texts: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class DialogueEpisode:
 
     @property
     def asked(self) -> Ask | None:
-        """What a model is asked whose words are due; None: the agent is to speak."""
+        """Question to the model that speaks next; None: the agent is to speak."""
         prompt = self._user.asked
         return None if prompt is None else Ask(USER, [*prompt])
 

@@ -1,4 +1,4 @@
-"""What an agent's texts are worth by themselves: the scores of rules, and the figures of an episode."""
+"""Measures of an agent's texts by themselves: the scores of rules, and the figures of an episode."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -7,7 +7,7 @@ from hone.environments import turn_rules
 
 Rule = Literal["repetition", "compliance", "identity", "length"]
 Tokens = Literal["words", "characters"]
-"""What n-grams are made of. Characters are for Chinese."""
+"""Units of n-grams. Characters are for Chinese."""
 
 
 def tokens(text: str, of: Tokens) -> list[str]:

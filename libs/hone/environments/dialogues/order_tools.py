@@ -19,7 +19,7 @@ RETURN_DAYS = 30
 COLUMNS: Columns = {
     "customers": {"email": str}, "items": {"product": str, "variant": str, "price": int | float, "stock": int},
     "orders": {"customer": str, "item": str, "status": str, "price": int | float, "days": int}}
-"""What the tools read."""
+"""Data that the tools read."""
 
 
 class FindCustomer(BaseModel):

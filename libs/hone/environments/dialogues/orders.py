@@ -38,7 +38,7 @@ _DONE = "done|cancelled|canceled|changed|returned|exchanged|requested|refunded|c
 
 
 class OrdersParams(EnvironmentParams):
-    """Which tasks of the domain orders there are."""
+    """Choice of tasks of the domain orders."""
 
     families: list[Family] = Field(list(FAMILIES), min_length=1, description="Families of tasks.")
     difficulties: list[Literal[1, 2, 3]] = Field([1, 2, 3], min_length=1, description="1: the user says the order's "
@@ -67,7 +67,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class _Case:
-    """What is drawn for a scenario, before its family says what is wanted."""
+    """Draws for a scenario, before its family says what is wanted."""
 
     family: Family
     difficulty: int

@@ -62,7 +62,7 @@ class DialogueDomain(Protocol):
 
     @property
     def policy(self) -> str:
-        """What an agent has to keep to, for rows that do not say."""
+        """Rules for an agent, for rows that do not name any."""
 
     @property
     def classes(self) -> Classes:

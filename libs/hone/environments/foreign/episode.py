@@ -20,7 +20,7 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Heard:
-    """What a world answers. `score`: what it gave so far, from 0 to 1; None: nothing."""
+    """Answer of a world. `score`: its reward so far, from 0 to 1; None: nothing."""
 
     messages: list[Message]
     done: bool = False
@@ -48,7 +48,7 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class Played:
-    """What is the same for all states of a task: how its world is made, and who grades."""
+    """Constants of all states of a task: how its world is made, and who grades."""
 
     identity: Any  # JSON: what recreates the world
     make: Callable[[], Connection]
@@ -112,7 +112,7 @@ class ForeignEpisode:
         return self._hash
 
     def verify(self) -> float | None:
-        """Return what the world gave so far; None: nothing, or a grader scores."""
+        """Return the world's reward so far; None: nothing, or a grader scores."""
         return self._heard.score
 
     def close(self) -> None:
@@ -134,5 +134,5 @@ class ForeignEpisode:
 
 
 def _storable(heard: Heard) -> Heard:
-    """Return what a world answers with texts that every message can carry."""
+    """Return the answer of a world with texts that every message can carry."""
     return replace(heard, messages=storable(heard.messages), facts=storable(heard.facts))

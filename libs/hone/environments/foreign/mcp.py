@@ -13,7 +13,7 @@ from hone.text.shape import unanswerable
 
 
 class McpParams(EnvironmentParams):
-    """Which server, which of its tools, and how answers are graded."""
+    """Choice of a server and of its tools, and how answers are graded."""
 
     world: WorldName = Field(
         description="Name of the server: of `hone judges set NAME URL --protocol mcp`, or of the operator's file.",

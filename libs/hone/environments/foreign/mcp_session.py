@@ -174,7 +174,7 @@ def _described(tool: Any) -> dict[str, Any]:
 
 
 def _no_session(name: str, place: Place, error: Exception) -> Exception:
-    """Return what it means that a session could not begin: an address that is none, or a server that is away."""
+    """Return the error of a session that could not begin: a wrong address, or a server that is away."""
     reasons = list(_leaves(error))
     if any("Connect" in type(one).__name__ or "Timeout" in type(one).__name__ for one in reasons):
         return EpisodeLost(f"the MCP server {name} cannot be reached: {type(reasons[0]).__name__}")
@@ -190,7 +190,7 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def _text(result: Any) -> str:
-    """Return what a tool's answer says: its texts; of what is no text, the kind."""
+    """Return the content of a tool's answer: its texts; of other parts, the kind."""
     parts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
     if parts or result.structured_content is None:
         return "\n".join(parts)
@@ -228,7 +228,7 @@ def _trusted() -> Any:
 
 
 def _waited(work: Coroutine[Any, Any, Result], longest_s: float) -> Result:
-    """Return what the loop finds. Raises TimeoutError, and what the work raises."""
+    """Return the result of the loop's work. Raises TimeoutError, and the work's own errors."""
     found = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return found.result(longest_s + 1.0)

@@ -18,7 +18,7 @@ class NotRead(ValueError):
 
 
 class Actions:
-    """What the actions of one server are."""
+    """Actions of a server."""
 
     def __init__(self, schema: Mapping[str, Any], params: OpenEnvParams) -> None:
         """Raises WrongParams where the parameters do not fit the schema."""

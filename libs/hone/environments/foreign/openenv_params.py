@@ -9,7 +9,7 @@ from hone.environments.foreign.scores import ScoredParams
 
 
 class OpenEnvParams(ScoredParams):
-    """Which server, how answers become actions, and what is shown of observations."""
+    """Choice of a server, of the form of actions, and of the shown part of observations."""
 
     world: WorldName = Field(
         description="Name of the server: of `hone judges set NAME URL --protocol openenv`, or of the operator's file.",

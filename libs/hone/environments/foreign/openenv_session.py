@@ -107,7 +107,7 @@ class OpenEnvWorld:
         return Heard([*before, {"role": role, "content": text[:LONGEST] + "\n"}], done, score=self._rewards.score(done))
 
     def _refused(self, why: str) -> Heard:
-        """Return what the policy hears of an answer that was no action, or that the server failed at."""
+        """Return the policy's message about an answer that was no action, or that the server failed at."""
         role = "tool" if self.tools else "user"
         said: list[Message] = [{"role": role, "content": f"error: {why}\n"}]
         return Heard(said, valid=False, score=self._rewards.score(done=False))
@@ -149,7 +149,7 @@ def _data(read: Any) -> dict[str, Any]:
 
 
 def _shown(observation: Mapping[str, Any], show: str) -> str:
-    """Return what the policy reads of an observation. Raises EpisodeFailed."""
+    """Return the part of an observation that the policy reads. Raises EpisodeFailed."""
     if show and show not in observation:
         raise EpisodeFailed(f"the observation has no field {show} (params.show), but {', '.join(observation)}")
     if show:
@@ -160,7 +160,7 @@ def _shown(observation: Mapping[str, Any], show: str) -> str:
 
 
 def _reason(data: Mapping[str, Any]) -> str:
-    """Return what a server's error says, with the first wrong field where it names one."""
+    """Return the text of a server's error, with the first wrong field where it names any."""
     errors = data.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
     at = first.get("loc")

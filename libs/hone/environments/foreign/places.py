@@ -89,7 +89,7 @@ class Lookup:
         return self.atlas.place(name, protocol)
 
     def finder(self, name: str, protocol: Kind) -> Callable[[], Place]:
-        """Return what finds a world once: forks of an episode are in the world where it began, whoever asks for them.
+        """Return a function that finds a world once: forks of an episode are in the world where it began, whoever asks.
         """
         return cache(partial(self.place, name, protocol))
 

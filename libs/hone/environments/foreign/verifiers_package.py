@@ -12,7 +12,7 @@ from hone.environments.foreign.verifiers_session import VerifiersWorld
 
 
 class VerifiersParams(ScoredParams):
-    """Which environment of `verifiers`, and how long an episode is."""
+    """Choice of an environment of `verifiers`, and the length of an episode."""
 
     world: WorldName = Field(description="Name of the environment in the operator's file (HONE_WORLDS).",
                              examples=["wordle"])

@@ -132,7 +132,7 @@ class _Programs:
 
 
 def _key(place: Place) -> str:
-    """Return what is a program of its own. The time of its calls makes none."""
+    """Return the session's own program. The time of its calls makes no tasks."""
     return place.model_dump_json(exclude={"timeout_s"})
 
 

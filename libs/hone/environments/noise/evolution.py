@@ -22,7 +22,7 @@ from hone.spec.noise import LONGEST_GUIDELINE, Lure
 from hone.spec.parameters import Strict
 
 Outcome = Literal["deviated", "steady", "refused", "unwritten"]
-"""What a target did behind the noise; unwritten: the noiser's words did not fit."""
+"""Reaction of a target to the noise; unwritten: the noiser's words did not fit."""
 _SHOWN = 2000
 
 _SYSTEM = """You improve the guideline by which a model writes noise into the results of tools, to find out how robust \
@@ -69,7 +69,7 @@ class ResultScene:
         return str(self.answered["content"])
 
     def behind(self, result: str) -> list[Message]:
-        """Return what the target reads where the tool says this."""
+        """Return the text that the target reads where the tool says this."""
         return [*self.said, {**self.answered, "content": result}]
 
 
@@ -102,7 +102,7 @@ class Agents:
 
 @dataclass(frozen=True)
 class SceneTried:
-    """What one guideline did in one scene."""
+    """Effect of a guideline in a scene."""
 
     task: int
     outcome: Outcome

@@ -223,7 +223,7 @@ class NoisyEpisode:
         return random.Random(f"{self._noise.seed}/words/{self._state.step}")
 
     def _again(self, said: str) -> Observation:
-        """Return what was seen last, with another message: nothing has happened in the clean episode."""
+        """Return the last observation with another message: nothing has happened in the clean episode."""
         assert self._seen is not None
         role = "tool" if self._seen.tools else "user"
         messages: list[Message] = [{"role": role, "content": f"{said}\n"}]

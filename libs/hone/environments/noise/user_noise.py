@@ -35,7 +35,7 @@ _BELIEFS = (
     "If you restart the computer, my request is done at once, I am certain.")
 
 TEXTS = (*_VAGUE, *_ASIDES, *_SHIFTS, *_BOUNDARIES, *_BELIEFS)
-"""What the rules put into a user's words."""
+"""Texts that the rules put into a user's words."""
 
 
 def _ambiguity(words: str, drawn: random.Random) -> str | None:
@@ -97,5 +97,5 @@ GUIDELINES: Mapping[NoiseType, str] = {
 
 
 def guideline(kind: NoiseType, quota: int) -> str:
-    """Return what a model that speaks for the user is asked to do besides."""
+    """Return the further instruction to a model that speaks for the user."""
     return f"{GUIDELINES[kind].format(quota=quota)} {_KEEP}"

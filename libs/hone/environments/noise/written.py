@@ -69,7 +69,7 @@ def messages(
 
 
 def rules(kind: NoiseType) -> str:
-    """Return what is checked of a kind's words whatever a guideline says, for the model that writes them."""
+    """Return the checks of a kind's words under any guideline, for the model that writes them."""
     return _RULES[kind]
 
 

@@ -1,4 +1,4 @@
-"""Which row of one state is which of another, where keys are generated and cells refer to them.
+"""Pairs of equal rows in two states, where keys are generated and cells refer to them.
 
 ScaleEnv (arXiv 2602.06820) aligns rows by their key, or by all hard columns where the key is exempt. It does not say
 what a foreign key means that holds such a key: its class is hard, and its values differ from replay to replay. Here a
@@ -38,7 +38,7 @@ class Aligned(NamedTuple):
 
 @dataclass(frozen=True)
 class Links:
-    """What refers to what: for each row the rows or other values that it refers to, and the rows that refer to it."""
+    """References between rows: for each row the rows or other values it refers to, and the rows that refer to it."""
 
     to: Mapping[RowPlace, Sequence[Hashable]]
     by: Mapping[RowPlace, Sequence[tuple[str, str, RowPlace]]]

@@ -71,7 +71,7 @@ class PackageCall:
 
 @dataclass(frozen=True)
 class Called:
-    """What came of a call. `rejected`: the tool refused it by `Rejected`. `failed`: its code is wrong, with the reason.
+    """Result of a call. `rejected`: the tool refused it by `Rejected`. `failed`: its code is wrong, with the reason.
 
     `tables` are those after the call; of a call that was rejected or failed those before it.
     """
@@ -86,7 +86,7 @@ class Runner(Protocol):
     """Runs programs: the sandbox, or in tests this process."""
 
     def run(self, program: Program) -> Ran:
-        """Return what a program did."""
+        """Return the result of a program."""
 
 
 class ToolsLost(Exception):
@@ -94,7 +94,7 @@ class ToolsLost(Exception):
 
 
 def called(runner: Runner, package: Package, calls: Sequence[PackageCall]) -> list[Called]:
-    """Return what came of calls, each of its own tables. Raises ToolsLost."""
+    """Return the results of calls, each of its own tables. Raises ToolsLost."""
     if not calls:
         return []
     ran = runner.run(Program(
@@ -108,7 +108,7 @@ def called(runner: Runner, package: Package, calls: Sequence[PackageCall]) -> li
 
 
 def outcome_read(package: Package, call: PackageCall, outcome: Outcome) -> Called:
-    """Return what came of a call of `_hone_call`."""
+    """Return the result of a call of `_hone_call`."""
     value = outcome.value
     if outcome.error:
         return Called(call.tables, failed=outcome.error.replace("\0", "\ufffd"))  # no column of text can hold it

@@ -18,7 +18,7 @@ class Shelf(Runner, Protocol):
 
 
 class PackageParams(EnvironmentParams):
-    """Which tasks of which package, and how long an episode is."""
+    """Choice of a package and of its tasks, and the length of an episode."""
 
     package: str = Field(
         "", max_length=200, description="Name of a package (`hone environments list`), or its digest. A run keeps the "

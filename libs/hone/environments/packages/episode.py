@@ -90,14 +90,14 @@ class PackageEpisode:
         return float(not self.mismatches() and not self._untold())
 
     def mismatches(self) -> list[Mismatch]:
-        """Return what is not as it should be in the tables."""
+        """Return the faults of the tables."""
         return mismatches(self._package.manifest, self._state.tables, self._task.truth)
 
     def close(self) -> None:
         """Nothing is kept elsewhere: each call brings its tables."""
 
     def _called(self, call: ToolCall) -> tuple[str, bool, _PackageState]:
-        """Return what a call says, whether it could be made, and the state after it."""
+        """Return the answer to a call, whether it could be made, and the state after it."""
         state = self._state
         if call.tool not in self._tools:
             known = ", ".join(self._tools)

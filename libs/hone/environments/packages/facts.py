@@ -1,4 +1,4 @@
-"""What is said of a package in lists."""
+"""Facts about a package in lists."""
 
 from collections import Counter
 from typing import Any

@@ -128,7 +128,7 @@ class ToolTest(Strict):
 
 
 class Manifest(Strict):
-    """What a package is."""
+    """Content of a package."""
 
     domain: str = Field(pattern=NAME)
     summary: str = Field(min_length=1, max_length=500)
@@ -161,7 +161,7 @@ class Package:
         return hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest()
 
     def wrong_arguments(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return what is wrong with the arguments of a call; empty: nothing."""
+        """Return the fault of a call's arguments; empty: none."""
         return json_schema.breach(self._schemas[tool], arguments)
 
     @cached_property

@@ -38,7 +38,7 @@ MODULES: dict[str, frozenset[str]] = {}
 for _line in _OFFERED.strip().splitlines():
     _module, _, _names = _line.partition(": ")
     MODULES[_module] = MODULES.get(_module, frozenset()) | frozenset(_names.split())
-"""What may be taken from which module: nothing that keeps a state, and no other module."""
+"""Allowed imports by module: nothing that keeps a state, and no other module."""
 _VALUES = (str, bytes, int, float, complex, bool, list, tuple, dict, set, frozenset, range, slice, bytearray,
            re.Pattern, re.Match, datetime.datetime, datetime.timedelta, datetime.timezone,
            Counter, OrderedDict, defaultdict, deque)

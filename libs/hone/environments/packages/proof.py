@@ -53,7 +53,7 @@ def next_call(source, tables, tool, arguments, step):
 
 
 def problems(runner: Runner, package: Package) -> list[Problem]:
-    """Return what is wrong with the first tasks that their chains do not solve; []: nothing. Raises ToolsLost."""
+    """Return the faults of the first tasks that their chains do not solve; []: none. Raises ToolsLost."""
     places = range(len(package.tasks))
     groups = _groups(package) if _keeps_nothing(runner, package) else [places[one:one + 1] for one in places]
     work = partial(_of_group, runner, package)
@@ -84,7 +84,7 @@ def _groups(package: Package) -> list[range]:
 
 
 def _of_group(runner: Runner, package: Package, places: range) -> list[Problem]:
-    """Return what is wrong with tasks. One that ends its program is repeated alone, and the next share another.
+    """Return the faults of tasks. A task that ends its program is repeated alone, and the next tasks share another.
 
     After one that fails alone no other is looked at: a tool that loops takes its time in each.
     """
@@ -100,7 +100,7 @@ def _of_group(runner: Runner, package: Package, places: range) -> list[Problem]:
 
 
 def _together(runner: Runner, package: Package, tasks: Sequence[PackageTask]) -> list[list[Called]]:
-    """Return what came of the calls of the first tasks, up to one whose calls did not all return."""
+    """Return the results of the calls of the first tasks, up to a task whose calls did not all return."""
     calls = [[None, None if step else task.initial, use.tool, use.arguments, step]
              for task in tasks for step, use in enumerate(task.chain)]
     calls[0][0] = PREAMBLE + package.source
@@ -128,7 +128,7 @@ def _read(package: Package, task: PackageTask, ran: Ran) -> Iterator[Called]:
 
 
 def _alone(runner: Runner, package: Package, task: PackageTask) -> list[Called]:
-    """Return what came of the calls of a task up to the first that fails, each in a program of its own."""
+    """Return the results of the calls of a task up to the first failure, each in a program of its own."""
     done, tables = list[Called](), task.initial
     for step, use in enumerate(task.chain):
         done += called(runner, package, [PackageCall(tables, use.tool, use.arguments, step)])
@@ -139,7 +139,7 @@ def _alone(runner: Runner, package: Package, task: PackageTask) -> list[Called]:
 
 
 def _wrong(package: Package, place: int, done: Sequence[Called]) -> Problem | None:
-    """Return what is wrong with a task, of whose chain this came; None: it is proven."""
+    """Return the fault of a task, given the results of its chain; None: it is proven."""
     task, at = package.tasks[place], f"{TASKS}.{place}"
     offered = set(task.tools) or {tool.name for tool in package.manifest.tools}
     for step, (use, one) in enumerate(zip(task.chain, done, strict=False)):

@@ -24,7 +24,7 @@ class Mismatch:
 
 
 def mismatches(manifest: Manifest, final: Tables, truth: Tables) -> list[Mismatch]:
-    """Return what differs in cells that are not exempt, by table. No mismatch is a reward of 1."""
+    """Return the differences in cells that are not exempt, by table. No mismatch is a reward of 1."""
     alignment = Alignment(manifest, final, truth)
     return [one for table in manifest.tables for one in _of_table(table, alignment)]
 

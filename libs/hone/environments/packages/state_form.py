@@ -1,4 +1,4 @@
-"""What may stand in a state of a package: values that every reader and the database can hold, in rows of their tables.
+"""Limits of a package's state: values that every reader and the database can hold, in rows of their tables.
 """
 
 import json
@@ -20,7 +20,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def unfit(value: Any) -> Problem | None:
-    """Return what no state, result or file of a package may hold: text that cannot be stored, nesting that is too deep,
+    """Return the fault of a state, result or file of a package: text that cannot be stored, nesting that is too deep,
     a number beyond all floats; None: nothing. `value` was read from JSON.
     """
     if _is_deep(value):
@@ -56,13 +56,13 @@ def _items(value: Any) -> Iterable[Any]:
 
 
 def wrong_rows(specs: Mapping[str, TableSpec], tables: Tables) -> Problem | None:
-    """Return what is wrong with the first row of a state that is no row of its table; None: nothing."""
+    """Return the fault of the first row of a state that does not fit its table; None: none."""
     return next((wrong for name, rows in tables.items() for key, row in rows.items()
                  if (wrong := wrong_row(specs[name], key, row))), None)
 
 
 def wrong_row(spec: TableSpec, key: str, row: Mapping[str, Any]) -> Problem | None:
-    """Return what is wrong with a row under a key of a table; None: nothing. An optional cell may be absent."""
+    """Return the fault of a row under a key of a table; None: none. An optional cell may be absent."""
     at, columns = f"{spec.name}.{key}", {column.name: column for column in spec.columns}
     if strange := [name for name in row if name not in columns]:
         return Problem(f"{at}.{strange[0]}", found(row[strange[0]]), f"one of the columns {', '.join(columns)}")
@@ -73,7 +73,7 @@ def wrong_row(spec: TableSpec, key: str, row: Mapping[str, Any]) -> Problem | No
 
 
 def _expected(column: Column, value: Any) -> str:
-    """Return what is expected of a cell that is another; empty: it is as it has to be."""
+    """Return the expectation for a cell that does not fit; empty: it fits."""
     if value is None:
         return "" if column.optional else f"{column.type}, as the column is not optional"
     if not isinstance(value, _TYPES[column.type]) or (isinstance(value, bool) and column.type != "boolean"):

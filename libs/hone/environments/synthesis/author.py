@@ -29,7 +29,7 @@ Work = TypeVar("Work")
 
 @dataclass(frozen=True)
 class Described:
-    """What an author has described so far: the domain, and a state of it as an example."""
+    """Description by an author so far: the domain, and a state of it as an example."""
 
     manifest: Manifest
     example: Tables
@@ -100,7 +100,7 @@ class MendedTool(Source):
 
 
 class WrittenChain(Strict):
-    """What is otherwise than in the example, and calls that solve a task.
+    """Differences from the example, and calls that solve a task.
 
     An argument may be `{"$step": 0, "$field": "loan_id"}`: what the result of an earlier call has in this field.
     """
@@ -110,7 +110,7 @@ class WrittenChain(Strict):
 
 
 class Words(Strict):
-    """What a policy reads of a task, and what its answer has to say."""
+    """Words of a task for the policy, and the required content of its answer."""
 
     instruction: str = Field(min_length=1, max_length=10_000)
     communicate: list[str] = Field([], max_length=10)
@@ -157,7 +157,7 @@ def answered(
 def accepted(
     trail: Trail, phase: Phase, wanted: int, tries: int, write: Callable[[int, list[Work]], Work], none: str,
 ) -> list[Work]:
-    """Return what `write` makes of a number and of what is kept so far, until so much is kept as is wanted.
+    """Return the results of `write`, given a number and the results kept so far, until enough are kept.
 
     There are at most so many `tries`. `write` raises NoAnswer. Raises NoWorld where nothing is kept; it says `none`.
     """

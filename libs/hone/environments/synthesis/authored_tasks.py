@@ -117,7 +117,7 @@ class TaskDesk:
 
 
 def _wrong_words(found: Executed, words: Words) -> str:
-    """Return what the words of a task lack or give away; empty: nothing."""
+    """Return the faults of a task's words: missing or betrayed facts; empty: none."""
     said = words.instruction.casefold()
     if any(phrase.casefold() in said for phrase in words.communicate):
         return "the instruction says what has to be found"

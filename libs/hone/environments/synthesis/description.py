@@ -1,4 +1,4 @@
-"""What is asked of the description of a domain that an author wrote, before anything is built on it."""
+"""Checks of the description of a domain that an author wrote, before anything is built on it."""
 
 import ast
 import keyword
@@ -18,7 +18,7 @@ _KEYWORDS = frozenset((
 
 
 def wrong_manifest(manifest: Manifest) -> str:
-    """Return what is wrong with the description of a domain; empty: nothing."""
+    """Return the fault of the description of a domain; empty: none."""
     return next(_problems(manifest), "")
 
 
@@ -81,7 +81,7 @@ def _words(schema: Any) -> Iterator[str]:
 
 
 def wrong_source(tool: str, source: str) -> str:
-    """Return what is wrong with the code of a tool; empty: nothing.
+    """Return the fault of the code of a tool; empty: none.
 
     All tools stand in one file, so code may hold imports, the tool's function and functions named `_TOOL_...` alone.
     """

@@ -57,7 +57,7 @@ class Draft:
 
 
 def words(theme: Theme) -> dict[str, str]:
-    """Return what `$names` in templates of code and descriptions stand for."""
+    """Return the values of `$names` in templates of code and descriptions."""
     named = {noun: getattr(theme, noun) for noun in (
         "person", "item", "record", "place", "report", "persons", "items", "records", "places", "reports",
         "code", "unit", "due")}
@@ -143,12 +143,12 @@ def _with(key: str, value: Any) -> Callable[[Tables, Arguments], Arguments]:
 
 
 def with_argument(theme: Theme, key: str, value: Any) -> Callable[[Tables, Arguments], Arguments]:
-    """Return what breaks a case by one argument."""
+    """Return a change of a case that breaks it by one argument."""
     return _with(filled(theme, key), value)
 
 
 def with_cell(theme: Theme, table: str, key: str, column: str, value: Any) -> Callable[[Tables, Arguments], Arguments]:
-    """Return what breaks a case by one cell of the row that the argument `key` names."""
+    """Return a change of a case that breaks it by one cell of the row that the argument `key` names."""
     table, key, column = (filled(theme, text) for text in (table, key, column))
 
     def broken(tables: Tables, arguments: Arguments) -> Arguments:

@@ -8,7 +8,7 @@ from hone.environments.synthesis.theme import Theme
 
 
 def said(theme: Theme, tables: Tables, fact: str, key: str) -> str:
-    """Return what a row is called, by its fact (such as `member_id`) and its key."""
+    """Return the name of a row, by its fact (such as `member_id`) and its key."""
     noun = fact.removesuffix("_id")
     if noun == theme.person:
         return person(tables[theme.persons][key])

@@ -25,7 +25,7 @@ def patched(tables: Tables, patch: Patch) -> Tables:
 
 
 def wrong_tables(manifest: Manifest, tables: Tables) -> str:
-    """Return what is wrong with a state; empty: nothing."""
+    """Return the fault of a state; empty: none."""
     if set(tables) != {spec.name for spec in manifest.tables}:
         return f"expected the tables {', '.join(spec.name for spec in manifest.tables)}, found {', '.join(tables)}"
     size = len(str(tables))

@@ -1,4 +1,4 @@
-"""What a model is asked that writes a domain. A reconstruction: the prompts of ScaleEnv (arXiv 2602.06820) are unknown.
+"""Prompts to the model that writes a domain. A reconstruction: the prompts of ScaleEnv (arXiv 2602.06820) are unknown.
 
 A hint stands between marks that nobody knows before it is written, and is called data. What a model says is read
 against the forms all the same, and its code runs in the sandbox alone.

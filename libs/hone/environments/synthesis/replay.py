@@ -44,7 +44,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a chain left. A step that was refused changed nothing, and the chain went on."""
+    """Result of a chain. A refused step changed nothing, and the chain went on."""
 
     tables: Tables
     results: dict[int, Any] = field(default_factory=dict)  # by the number of the step
@@ -59,7 +59,7 @@ def chain(initial: Tables, uses: Sequence[ToolUse], order: Sequence[int] | None 
 
 
 def replayed(runner: Runner, package: Package, chains: Sequence[Chain]) -> list[Replayed]:
-    """Return what came of each chain. Raises ToolsLost."""
+    """Return the result of each chain. Raises ToolsLost."""
     if not chains:
         return []
     ran = runner.run(Program(

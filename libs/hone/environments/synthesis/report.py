@@ -1,4 +1,4 @@
-"""What a making of a package hands over: the package, and the report of what was tried, kept and dropped."""
+"""Result of the making of a package: the package, and the report of what was tried, kept and dropped."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from hone.environments.synthesis.tester import Proven
 
 @dataclass(frozen=True)
 class MakingReport:
-    """What was tried for a package, what was kept, and why the rest was not."""
+    """Report of the tries for a package, of the kept parts, and of the reasons for dropping the rest."""
 
     hint: str
     domain: str

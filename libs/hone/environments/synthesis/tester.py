@@ -20,7 +20,7 @@ HEAD = '"""Tools of an environment package. Each gets the tables and its argumen
 
 
 class Verdict(StrEnum):
-    """What came of a case."""
+    """Result of a case."""
 
     SUCCESS = "success"
     REJECTED = "anticipated rejection"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one case of a tool."""
+    """Result of a case of a tool."""
 
     tool: str
     case: ToolTest
@@ -71,7 +71,7 @@ def source_text(sources: Mapping[str, str]) -> str:
 
 
 def findings(runner: Runner, manifest: Manifest, source: str, cases: Sequence[ToolTest]) -> list[Finding]:
-    """Return what came of each case. Every call is made twice. Raises ToolsLost.
+    """Return the result of each case. Every call is made twice. Raises ToolsLost.
 
     The cases of one tool belong in one call of this function: one that never ends takes those after it along.
     """

@@ -1,4 +1,4 @@
-"""What a domain is about: its words, its rules, and which tools it has. Tables and code follow from it."""
+"""Theme of a domain: its words, its rules, and its tools. Tables and code follow from it."""
 
 from dataclasses import dataclass
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hone.environments.synthesis.theme import Theme
 
 BASE = frozenset({"find_person", "find_items", "get_item", "list_records", "create", "cancel"})
-"""What every domain has."""
+"""Parts of every domain."""
 
 
 def _tools(*more: str) -> frozenset[str]:

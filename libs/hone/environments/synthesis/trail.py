@@ -1,4 +1,4 @@
-"""What a making has tried so far, for those who wait for it, and for the report of one that comes to nothing."""
+"""Trail of a making, for people who wait for it, and for the report of a making without a result."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -11,7 +11,7 @@ _MOST_KEPT, _LONGEST_REASON = 1000, 200
 
 @dataclass
 class ToolTrail:
-    """What became of a tool. `findings` has for each round of tests what was unexpected."""
+    """Outcome of a tool. `findings` has for each round of tests what was unexpected."""
 
     kept: bool = False
     reason: str = ""  # why it was dropped
@@ -21,7 +21,7 @@ class ToolTrail:
 
 @dataclass(frozen=True)
 class TaskTrail:
-    """What became of one try at a task."""
+    """Outcome of a try at a task."""
 
     number: int
     kept: bool
@@ -59,6 +59,6 @@ class Trail:
         return {"phase": self.phase, "done": self.done, "of": self.of}
 
     def as_json(self) -> dict[str, Any]:
-        """Return what was tried."""
+        """Return the tries."""
         return {"refusals": dict(self.refusals), "tools": {name: asdict(one) for name, one in list(self.tools.items())},
                 "tasks": [asdict(one) for one in self.tasks]}

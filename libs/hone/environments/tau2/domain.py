@@ -32,7 +32,7 @@ _ENDINGS = (".json", ".toml", ".yaml", ".yml", ".md", ".txt", ".py")
 
 @dataclass(frozen=True)
 class Proof:
-    """What a task's gold actions do. Hashes are of the agent's and the user's database."""
+    """Effect of a task's gold actions. Hashes are of the agent's and the user's database."""
 
     start: Sequence[str | None]
     gold: Sequence[str | None]
@@ -43,7 +43,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a domain's code offers, tools in OpenAI's format, and the proof of each task by its id."""
+    """Content of a domain's code, tools in OpenAI's format, and the proof of each task by its id."""
 
     policy: str
     tools: Sequence[Mapping[str, Any]]

@@ -25,7 +25,7 @@ class DomainShelf(Runner, Protocol):
 
 
 class Tau2Params(EnvironmentParams):
-    """Which tasks of which domain, who the user is, and how long an episode is."""
+    """Choice of a domain and of its tasks, the user, and the length of an episode."""
 
     domain: str = Field(
         "", max_length=200, description="Name of a domain (`hone environments add NAME DIRECTORY`), or its digest. A "
@@ -106,7 +106,7 @@ def chosen(domain: ServiceDomain, params: Tau2Params) -> Sequence[DomainTask]:
 
 
 def _why_not(domain: ServiceDomain, params: Tau2Params, inside: Any, one: str) -> str:
-    """Return what a task needs to be played; empty: nothing."""
+    """Return the missing part without which a task cannot be played; empty: none."""
     task, proof = domain.by_id[one], domain.found.proofs[one]
     if one not in inside:
         return f"a task of the split {params.split}"

@@ -1,4 +1,4 @@
-"""What is said of a domain in lists."""
+"""Facts about a domain in lists."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an agent reads first: the policy, and what was said before its first turn."""
+"""First messages of an agent: the policy, and the conversation before its first turn."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ def opening(task: DomainTask, policy: str) -> list[Message]:
 
 
 def spoken(task: DomainTask) -> list[Message]:
-    """Return what user and agent said to each other before the first turn, without calls."""
+    """Return the conversation of user and agent before the first turn, without calls."""
     return [{"role": one.role, "content": one.content} for one in task.state.message_history or []
             if one.role != "tool" and one.content and not one.tool_calls]
 

@@ -94,7 +94,7 @@ class ModelUser:
 
 
 def _read(words: str, tools: Sequence[dict[str, Any]]) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    """Return what a model said without its reasoning, and the calls in it; a call that cannot be read is of no tool."""
+    """Return a model's words without its reasoning, and the calls in it; a call that cannot be read is of no tool."""
     try:
         spoken = said(words)
     except Unfinished:

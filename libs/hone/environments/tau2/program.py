@@ -52,7 +52,7 @@ class CallFailed(Exception):
 
 
 def examined(runner: Runner, domain: ServiceDomain) -> Findings:
-    """Return what a domain's code offers, and the proof of each task. Raises WrongPackage and ToolsLost."""
+    """Return the content of a domain's code, and the proof of each task. Raises WrongPackage and ToolsLost."""
     ran = _ran(runner, domain, [["examine", {"domain": domain.name}]])
     offered = _value(ran, 0, f"{CODE}/{domain.name}")
     for wrong in unstorable(offered)[:1]:
@@ -119,7 +119,7 @@ def _ran(runner: Runner, domain: ServiceDomain, calls: Sequence[Sequence[Any]], 
 
 
 def _value(ran: Ran, place: int, at: str) -> Any:
-    """Return what a call found. Raises WrongPackage with the field of the domain that is wrong."""
+    """Return the result of a call. Raises WrongPackage with the field of the domain that is wrong."""
     if place >= len(ran.outcomes) or ran.outcomes[place].error:
         raise WrongPackage(at, _reason(ran, place), "code that runs in the sandbox")
     value = ran.outcomes[place].value

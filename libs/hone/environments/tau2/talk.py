@@ -1,4 +1,4 @@
-"""What a user does next: it speaks, calls tools of its own, or has a model asked for its words."""
+"""Next move of a user: it speaks, calls tools of its own, or has a model asked for its words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

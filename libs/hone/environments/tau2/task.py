@@ -34,7 +34,7 @@ class Part(BaseModel):
 
 
 class Instructions(Part):
-    """What the user knows and wants, in the second person."""
+    """Knowledge and wishes of the user, in the second person."""
 
     reason_for_call: str
     task_instructions: str = ""
@@ -117,7 +117,7 @@ class InitialData(Part):
 
 
 class InitialState(Part):
-    """What the databases hold at the beginning, and what was said before."""
+    """Content of the databases at the beginning, and the conversation before."""
 
     initialization_data: InitialData | None = None
     initialization_actions: list[FunctionCall] | None = None
@@ -129,7 +129,7 @@ def _basis(given: Any) -> Any:
 
 
 class Criteria(Part):
-    """What is graded."""
+    """Graded parts."""
 
     actions: list[Action] | None = None
     env_assertions: list[EnvAssertion] | None = None
@@ -152,12 +152,12 @@ class DomainTask(Part):
 
     @property
     def criteria(self) -> Criteria:
-        """What is graded; a task without criteria has an empty basis, whose product is 1."""
+        """Graded parts; a task without criteria has an empty basis, whose product is 1."""
         return self.evaluation_criteria or Criteria(reward_basis=())
 
     @property
     def remarks(self) -> list[str]:
-        """What is odd in its criteria, and yet as tau2-bench reads them."""
+        """Oddities of its criteria, which tau2-bench reads all the same."""
         given = self.criteria
         graded = {"ENV_ASSERTION": given.env_assertions, "NL_ASSERTION": given.nl_assertions,
                   "ACTION": given.actions, "COMMUNICATE": given.communicate_info}

@@ -45,7 +45,7 @@ Form = TypeVar("Form", bound=Strict)
 
 @dataclass
 class LifeTrail:
-    """What the writing of one life took."""
+    """Cost of the writing of a life."""
 
     number: int
     corrections: int = 0  # answers that broke a form or a rule
@@ -70,7 +70,7 @@ class AuthoredLives:
                  "life": life_json(one, self._sizes_of(one.schema))} for place, one in enumerate(kept)]
 
     def as_json(self) -> Mapping[str, object]:
-        """Return what the lives took, for a report."""
+        """Return the cost of the lives, for a report."""
         return {"lives": [asdict(one) for one in list(self.trails)]}
 
     def _life(self, hint: str, number: int, kept: Sequence[Life]) -> Life:

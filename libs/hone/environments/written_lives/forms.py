@@ -1,4 +1,4 @@
-"""What an author and a checker answer about a life, and what is wrong with it, in words; "": nothing.
+"""Answers of an author and a checker about a life, and their faults, in words; "": none.
 
 The rules are those of AMemGym, arXiv 2603.01966, step 1. Where its released code asks a model several times for one
 thing (events and openers, each answer option) an answer here has all of them: a reconstruction.
@@ -61,7 +61,7 @@ class MergedSchema(Strict):
         yield from (f"schema.{name}: no question needs it" for name in self.variables if name not in needed)
 
     def needs(self, place: int) -> tuple[str, ...]:
-        """Return what a question needs, each variable once, in the schema's order."""
+        """Return the needs of a question, each variable once, in the schema's order."""
         return tuple(name for name in self.variables if name in self.mapping[place].values())
 
 

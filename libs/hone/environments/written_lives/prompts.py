@@ -1,4 +1,4 @@
-"""What models are asked about a life. A reconstruction: the wording of AMemGym's prompts is not used.
+"""Prompts to models about a life. A reconstruction: the wording of AMemGym's prompts is not used.
 
 A hint stands between marks and is called data. What is answered has no power all the same: it is read against closed
 forms and the rules of a life.
@@ -134,7 +134,7 @@ def sessions(person: Person, schema: Schema, facts: Mapping[str, str], *, first:
 
 
 def opener(person: Person, event: str, facts: Mapping[str, str], candidates: Schema) -> str:
-    """Return what an opener is to be, for one that is written anew."""
+    """Return the prompt for an opener that is written anew."""
     return (f"{person.summary}\nThis happened: {event}\nA user's first message of the evening, a natural request of "
             f"two to four sentences, has to imply that of the user this is true: {_json(facts)}. Values that it could "
             f"be confused with: {_json(candidates)}")
@@ -146,7 +146,7 @@ def answers(person: Person, question: str, options: Sequence[State]) -> str:
 
 
 def answer(question: str, options: Sequence[State], place: int) -> str:
-    """Return what the text of one option is to be, for one that is written anew."""
+    """Return the prompt for the text of an option that is written anew."""
     return (f"A user asks: {question}\nAn advice of two or three sentences has to fit state {place + 1} of these, and "
             f"none of the others:\n{_numbered(options)}")
 

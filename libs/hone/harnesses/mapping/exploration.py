@@ -19,7 +19,7 @@ REFUSED = "While you look around, only these actions are possible: {harmless}.\n
 
 @dataclass
 class Explored:
-    """What exploration found: its steps, facts and signals, and why it stopped; "" while it goes on."""
+    """Result of exploration: its steps, facts and signals, and why it stopped; "" while it goes on."""
 
     names: list[str]
     where: Where

@@ -1,4 +1,4 @@
-"""What is known of an environment beyond one episode: action grammar, rules and errors, K_g of MAP.
+"""Knowledge of an environment beyond an episode: action grammar, rules and errors, K_g of MAP.
 
 An item of the collection is {"kind": "action" | "rule" | "error", "text", "task"}: the task from which it was learned.
 Items that were learned from a task alone are not read in that task. arXiv 2605.13037; the form of items, and that they
@@ -31,7 +31,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a sample reads: texts, the id of the newest item, and how many texts its own task alone taught."""
+    """Knowledge in a sample: texts, the id of the newest item, and how many texts its own task alone taught."""
 
     known: tuple[Known, ...] = ()
     version: str | None = None
@@ -48,7 +48,7 @@ class Knowledge:
 
 
 def knowledge(items: Sequence[Kept], task: str, most: int) -> Knowledge:
-    """Return what is known in a task, without what that task alone taught; at most `most` characters of texts.
+    """Return the knowledge for a task, without items that this task alone taught; at most `most` characters of texts.
 
     Equal texts are one. Of too many those stay that most tasks taught, of equal ones the older.
     """

@@ -16,7 +16,7 @@ _COUNTER = re.compile(
 
 
 class Signal(NamedTuple):
-    """What one step of exploration brought, both in [0, 1]."""
+    """Gains of a step of exploration, both in [0, 1]."""
 
     know: float  # r_know
     novelty: float  # r_nov

@@ -1,2 +1,2 @@
-"""What runs in the sandbox beside the code of a domain. Its files are copied there: pydantic and the standard library.
+"""Code that runs in the sandbox beside a domain's code. Its files are copied there: pydantic, the standard library.
 """

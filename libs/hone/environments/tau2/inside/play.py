@@ -28,7 +28,7 @@ _REPEATED: set[tuple[str, str]] = set()
 
 
 def run(operation: str, asked: Given) -> Any:
-    """Return what an operation finds, or the fault of a file: [field, found, expected]."""
+    """Return the result of an operation, or the fault of a file: [field, found, expected]."""
     modules.install()
     try:
         return {"examine": examined, "prove": proven, "play": played}[operation](asked)
@@ -37,7 +37,7 @@ def run(operation: str, asked: Given) -> Any:
 
 
 def examined(asked: Given) -> Any:
-    """Return what a domain offers: policy, tools and tables."""
+    """Return the content of a domain: policy, tools and tables."""
     world = _world(asked["domain"])
     kits = [kit and list(kit.get_tools().values()) for kit in (world.tools, world.user_tools)]
     tables = [] if world.tools.db is None else list(world.tools.db.model_dump())
@@ -45,7 +45,7 @@ def examined(asked: Given) -> Any:
 
 
 def proven(asked: Given) -> Any:
-    """Return what a task's gold actions do: the states before and after, what is wrong, and what merely failed."""
+    """Return the effect of a task's gold actions: the states before and after, faults, and mere failures."""
     world, actions = _begun(asked), asked["actions"]
     key = json.dumps(asked["state"], sort_keys=True)
     start = _STARTS[key] = _STARTS.get(key) or _hashes(world)
@@ -75,7 +75,7 @@ def _repeats(asked: Given, gold: Sequence[str | None]) -> bool:
 
 
 def played(asked: Given) -> Any:
-    """Return what the last call says, and the state after it.
+    """Return the answer to the last call, and the state after it.
 
     `before` and `after` are hashes of what all calls said, without the last and with it.
     """
@@ -184,7 +184,7 @@ def _history(messages: Sequence[Given]) -> Iterator[tuple[int, Given, Given]]:
 
 
 def _called(world: Any, requestor: str, name: str, arguments: Given) -> tuple[str, bool]:
-    """Return what a call says, and whether it failed. Its errors are said, as in tau2-bench."""
+    """Return the answer to a call, and whether it failed. Its errors are said, as in tau2-bench."""
     kit = world.user_tools if requestor == "user" else world.tools
     try:
         value = _expected(kit).use_tool(name, **arguments)

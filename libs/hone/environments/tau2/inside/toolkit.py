@@ -1,4 +1,4 @@
-"""What the code of a domain imports from `tau2`: tools, databases and the environment that holds both.
+"""Names that a domain's code imports from `tau2`: tools, databases and the environment that holds both.
 
 The interface is that of the package (MIT), written anew from its documentation and its published domains.
 """
@@ -35,7 +35,7 @@ class Fault(Exception):
 
 
 class ToolType(str, Enum):  # noqa: UP042  # domains compare its values with texts
-    """What a tool does."""
+    """Effect of a tool."""
 
     READ = "read"
     WRITE = "write"

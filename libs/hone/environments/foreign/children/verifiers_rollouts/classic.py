@@ -35,7 +35,7 @@ class Classic:
         yield
 
     async def play(self, row: int, conversation: Conversation) -> Message:
-        """Return what a rollout came to."""
+        """Return the result of a rollout."""
         raised: list[Exception] = []
         RAISED.set(raised)
         state = await self._environment.rollout(dict(self._rows[row]), _policy(conversation), "policy", {})
@@ -95,6 +95,6 @@ def _policy(conversation: Conversation) -> Any:
 
 
 def _last(state: Any) -> list[Message]:
-    """Return what the environment said after the last answer."""
+    """Return the environment's words after the last answer."""
     said = state.get("final_env_response") or []
     return [plain(one) for one in ([{"role": "user", "content": said}] if isinstance(said, str) else said)]

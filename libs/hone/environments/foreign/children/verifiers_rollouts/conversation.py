@@ -1,4 +1,4 @@
-"""What a rollout asks of the policy: each request has to continue one conversation, as Hone's harnesses need."""
+"""Requests of a rollout to the policy: each has to continue one conversation, as Hone's harnesses need."""
 
 import asyncio
 from collections.abc import Callable

@@ -39,7 +39,7 @@ class Rollouts(Protocol):
         """Hold what all episodes share."""
 
     async def play(self, row: int, conversation: Conversation) -> Message:
-        """Return what an episode came to. Whatever it raises is no reward."""
+        """Return the result of an episode. An error of the world is not a reward."""
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ class Tasks:
             yield
 
     async def play(self, row: int, conversation: Conversation) -> Message:
-        """Return what an episode came to."""
+        """Return the result of an episode."""
         mine: list[Any] = []
 
         def begun(trace: Any) -> None:
