@@ -11,6 +11,7 @@ from psycopg import sql
 from hone import keys
 from hone.spec.settings import Settings
 from hone.stack import deployment, provision, readiness
+from hone.stack.record import load_or_create
 from hone.store import schema
 from hone.store.database import Database
 from tests.servers.postgres import Server
@@ -58,6 +59,23 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
     worker.close()
     with psycopg.connect(wanted.gateway_database_url) as gateway, pytest.raises(psycopg.errors.InsufficientPrivilege):
         gateway.execute("SELECT * FROM journal")
+
+
+@pytest.mark.parametrize("by", ["hone prepare", "hone up"])
+def test_older_tables_are_upgraded(empty: str, tmp_path: Path, by: str) -> None:
+    with psycopg.connect(empty) as owner:
+        owner.execute(schema.baseline().encode())
+        owner.execute("INSERT INTO schema_version VALUES (%s)", (schema.BASELINE,))
+        owner.execute("INSERT INTO tenants (id, name) VALUES ('a', 'kept')")
+    if by == "hone prepare":
+        upgrade = deployment.prepare(settings(empty, tmp_path), empty, timeout_s=60)
+        assert str(upgrade) == f"the tables were upgraded from version 27 to {schema.VERSION}"
+    else:
+        record = load_or_create(tmp_path)
+        provision.prepare(record, provision.external(record, empty, ""))
+    with psycopg.connect(empty) as owner:
+        found = owner.execute("SELECT version, name FROM schema_version, tenants").fetchall()
+    assert found == [(schema.VERSION, "kept")]
 
 
 def test_the_first_start_makes_a_key_and_later_ones_do_not(empty: str, tmp_path: Path) -> None:
