@@ -68,11 +68,12 @@ class Kind:
     record: Callable[[AsyncTransaction, Job, Outcome], Awaitable[None]]
     at_once: int  # in one process
     pauses_s: tuple[float, ...] = ()  # before the second attempt, the third and so on
+    given_up: bool = True  # after the last pause, or after some takedowns; False: the last pause is repeated
 
     def final(self, job: Job, outcome: Outcome) -> Outcome:
         """Return an outcome with its pause, or that the job is given up as there are no more attempts."""
         if not isinstance(outcome, Again) or outcome.after_s is not None:
             return outcome
-        if job.attempts > len(self.pauses_s):
+        if self.given_up and job.attempts > len(self.pauses_s):
             return Failed(f"{outcome.reason} (after {job.attempts} attempts)", outcome.found)
-        return Again(outcome.reason, self.pauses_s[job.attempts - 1], outcome.counts)
+        return Again(outcome.reason, self.pauses_s[min(job.attempts, len(self.pauses_s)) - 1], outcome.counts)

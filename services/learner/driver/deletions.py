@@ -5,15 +5,17 @@ that is killed between two batches, or between rows and objects, leaves a row th
 goes on. The models of a deleted run are removed after it, each once no other model starts from one of its versions.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from itertools import islice
 
-from psycopg import IntegrityError
+from psycopg import IntegrityError, OperationalError
 
 from hone.crashpoints import reach
-from hone.store.database import Database, Row, Transaction
-from hone.store.objects import Objects
+from hone.jobs.job import Again, Done, Job, Kind, Outcome
+from hone.store.database import AsyncTransaction, Database, Row, Transaction
+from hone.store.objects import Objects, StoreAway
 from hone.telemetry import metrics
 
 BATCH = 1000
@@ -35,29 +37,41 @@ _ROWS = {
 _PREFIXES = {"run": "runs/{}/", "preflight": "runs/{}/", "samples": "runs/{}/", "model": "artifacts/{}/",
              "dataset": "artifacts/{}/"}
 
+_LEFT = Again("rows or objects of it are left", after_s=0.0, counts=False)
+_CRASHES_S, _LONGEST_WAIT_S = (1.0, 10.0, 60.0), 60.0
+"""Seconds before a batch after failed ones; and at most between two looks whether a deletion can go on."""
 _log = logging.getLogger(__name__)
 
 
 class Deletions:
-    """Goes on with the deletion that has waited longest, a batch at a time. Several drivers work side by side."""
+    """The kind of jobs that delete, a batch an attempt. Several drivers work side by side."""
 
-    def __init__(self, database: Database, objects: Objects, batch: int = BATCH) -> None:
-        self._database, self._objects, self._batch = database, objects, batch
+    def __init__(self, database: Database, objects: Objects, pause_s: float, batch: int = BATCH) -> None:
+        self._database, self._objects, self._pause_s, self._batch = database, objects, pause_s, batch
+        self.kind = Kind(self._work, record, at_once=1, pauses_s=_CRASHES_S, given_up=False)
 
-    def work(self) -> bool:
-        """Remove a batch; return False if there was nothing to do. Raises psycopg.OperationalError, StoreAway."""
-        return self._subject() or self._model()
+    async def _work(self, job: Job) -> Outcome:
+        """Remove a batch, then rest, so that the database has time for other work."""
+        try:
+            outcome = await asyncio.to_thread(self.remove, job.subject)
+        except (OperationalError, StoreAway) as away:
+            return Again(str(away))
+        await asyncio.sleep(self._pause_s if outcome == _LEFT else 0.0)
+        return outcome
 
-    def _subject(self) -> bool:
+    def remove(self, subject_id: str) -> Outcome:
+        """Remove a batch of a subject. Raises psycopg.OperationalError and StoreAway."""
         with self._database.transaction() as transaction:
-            row = transaction.one("deletions.next")
+            row = transaction.one("deletions.lock", id=subject_id)
             if row is None:
-                return False
-            left = not row["after"] and self._rows(transaction, _ROWS[row["kind"]], row["subject_id"], row["owner_id"])
-        if not left:
-            reach("deletion.rows-objects")
-            self._objects_of(row)
-        return True
+                return Done()
+            if row["waits_for"]:
+                wait_s = min(max(row["age_s"] / 10, self._pause_s), _LONGEST_WAIT_S)
+                return Again(f"it waits for {row['waits_for']}", wait_s, counts=False)
+            if not row["after"] and self._rows(transaction, _ROWS[row["kind"]], row["subject_id"], row["owner_id"]):
+                return _LEFT
+        reach("deletion.rows-objects")
+        return Done() if self._objects_of(row) else _LEFT
 
     def _rows(
         self, transaction: Transaction, statements: tuple[str, ...], subject_id: str, owner_id: str,
@@ -72,8 +86,9 @@ class Deletions:
                 return True
         return False
 
-    def _objects_of(self, row: Row) -> None:
-        """Have the next objects of a subject without rows removed. At the last ones the deletion is finished."""
+    def _objects_of(self, row: Row) -> bool:
+        """Have the next objects of a subject without rows removed. Return whether the deletion is finished with them.
+        """
         prefix = _PREFIXES.get(row["kind"])
         keys = [] if prefix is None else list(
             islice(self._objects.list(prefix.format(row["owner_id"]), row["after"]), self._batch))
@@ -85,9 +100,13 @@ class Deletions:
         if finished:
             metrics.DELETIONS_FINISHED.labels(row["kind"]).inc()
             _log.info("the %s %s is deleted", row["kind"], row["subject_id"])
+        return finished
 
-    def _model(self) -> bool:
-        """Remove a batch of the rows of a deleted run's model, with its last rows the model itself."""
+    def remove_model(self) -> bool:
+        """Remove a batch of the rows of a deleted run's model, with its last rows the model itself.
+
+        Return False if there was nothing to do. Raises psycopg.OperationalError, StoreAway.
+        """
         try:
             with self._database.transaction() as transaction:
                 row = transaction.one("deletions.next_model")
@@ -106,6 +125,10 @@ class Deletions:
             self._database.run("deletions.note_objects", keys=keys)
         if not kept:
             self._database.run("deletions.remove_model", id=model_id)
+
+
+async def record(_: AsyncTransaction, __: Job, ___: Outcome) -> None:
+    """Write nothing: each batch has said how far it came."""
 
 
 def _batches(keys: Iterator[str], size: int) -> Iterator[list[str]]:

@@ -1,16 +1,19 @@
 """The driver process: it leases runs, and has each of them advance in a thread of its own whenever rows changed."""
 
+import asyncio
 import logging
 import threading
 import time
 from functools import partial
 
+from hone.jobs.worker import Worker
+from hone.process import ending
 from hone.process.heartbeat import forget_silent, interval_s
 from hone.process.outages import Outages
 from hone.queues.hints import Hints
 from hone.spec.settings import Settings
 from hone.store import objects
-from hone.store.database import Database
+from hone.store.database import AsyncDatabase, Database
 from hone.store.leases import Holder
 from hone.store.notifications import Listener
 from services.learner.driver import lease as run_leases
@@ -38,7 +41,7 @@ class Driver:
         self._objects = objects.connect(settings.objects_url)
         self._orphans_pause_s = pause_s(settings.orphan_grace_s)
         self._orphans = Orphans(self._database, self._objects, settings.orphan_grace_s, self._orphans_pause_s)
-        self._deletions = Deletions(self._database, self._objects)
+        self._deletions = Deletions(self._database, self._objects, settings.sweep_s)
         self._tenants = TenantFigures(self._database, settings.sweep_s)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
@@ -53,14 +56,17 @@ class Driver:
 
     def run(self) -> None:
         """Release the leases of an earlier process of this name. Then lease and advance runs until stopped."""
-        for work in (self._keep_leases, self._collect_orphans, self._delete):
+        for work in (self._keep_leases, self._collect_orphans, self._delete_models):
             threading.Thread(target=work, daemon=True).start()
+        jobs = ending.vital_thread("jobs", lambda: asyncio.run(self._do_jobs()))
+        jobs.start()
         self._outages.survive(self._runs.release_all)
         while not self._stop.is_set():
             self._outages.survive(self._turn)
         for run in self._runs.work():
             run.join()
             self._outages.survive(partial(self._runs.release, run))
+        jobs.join()
 
     def _turn(self) -> None:
         """Lease runs that no driver holds if some may be new, wake every run, then wait for a hint."""
@@ -114,9 +120,18 @@ class Driver:
             self._outages.survive(partial(forget_silent, self._database))
             self._outages.survive(partial(sum_hours, self._database))
 
-    def _delete(self) -> None:
+    def _delete_models(self) -> None:
         while not self._stop.wait(self._settings.sweep_s):
-            self._outages.survive(self._deletions.work)
+            self._outages.survive(self._deletions.remove_model)
+
+    async def _do_jobs(self) -> None:
+        database = AsyncDatabase(self._settings.database_url, size=2)
+        await database.open()
+        try:
+            async with Worker(database, self._owner, {"deletion": self._deletions.kind}).working():
+                await asyncio.to_thread(self._stop.wait)
+        finally:
+            await database.close()
 
     def _keep_leases(self) -> None:
         while not self._stop.wait(interval_s(self._settings.lease_s)):

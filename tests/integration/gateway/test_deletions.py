@@ -15,6 +15,7 @@ from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
+from tests.support.learner import deleting
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def driver(postgres: TestDatabase, gateway: Gateway) -> Callable[[], None]:
     """Removes everything that is marked, as a driver does."""
     def work() -> None:
         database = Database(postgres.worker_url, size=2)
-        while Deletions(database, gateway.objects).work():
+        while deleting.work(database, Deletions(database, gateway.objects, 0.0)):
             pass
         database.close()
 

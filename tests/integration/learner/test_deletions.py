@@ -19,6 +19,7 @@ from services.learner.driver import deletions
 from services.learner.driver.deletions import Deletions
 from services.learner.driver.orphans import Orphans
 from tests.integration.learner.rows import RunRows, add_run, add_step, add_version
+from tests.support.learner import deleting
 
 BATCH = 3
 GROUPS, SAMPLES = 7, 2
@@ -31,6 +32,7 @@ class World:
     """A database, its object store, and the two workers that a driver process runs."""
 
     url: str
+    database: Database
     objects: Objects
     deletions: Deletions
     orphans: Orphans
@@ -44,9 +46,13 @@ class World:
         column = "id" if table == "runs" else "run_id"
         return int(self.do(f"SELECT count(*) FROM {table} WHERE {column} = %s", run_id)[0][0])
 
+    def work(self) -> bool:
+        """Remove a batch; return False if there was nothing to do."""
+        return deleting.work(self.database, self.deletions)
+
     def finish(self) -> int:
         """Work until there is nothing to do; return how many batches that took."""
-        return next(turn for turn in range(1000) if not self.deletions.work())
+        return next(turn for turn in range(1000) if not self.work())
 
     def sweep(self) -> list[str]:
         """Do a pass of the orphans' sweep, and return the keys that are left."""
@@ -58,9 +64,10 @@ class World:
 @pytest.fixture
 def world(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> Iterator[World]:
     database, objects = Database(postgres_url), stores.connect(f"file://{tmp_path}/objects")
-    found = World(postgres_owner_url, objects, Deletions(database, objects, BATCH),
+    found = World(postgres_owner_url, database, objects, Deletions(database, objects, 0.0, BATCH),
                   Orphans(database, objects, grace_s=3600, pause_s=60))
     found.do("UPDATE deletions SET finished_at = now() WHERE finished_at IS NULL")
+    found.do("DELETE FROM jobs")
     found.do("UPDATE models SET deleted_at = NULL")
     found.do("DELETE FROM orphans")
     found.do("UPDATE orphan_sweeps SET after = ''")
@@ -136,7 +143,7 @@ def test_a_run_goes_in_batches_with_all_that_is_its_own(world: World) -> None:
     with_files(world, run, 0)
     kept = with_files(world, other, 0)
     delete(world, "run", run.run_id, run.tenant_id)
-    assert world.deletions.work()
+    assert world.work()
     assert world.count("groups", run.run_id) == GROUPS - BATCH
     assert world.count("trajectories", run.run_id) == (GROUPS - BATCH) * SAMPLES
     assert world.finish() > GROUPS // BATCH
@@ -173,7 +180,7 @@ def test_samples_go_alone(world: World) -> None:
 def test_a_run_that_has_not_ended_waits(world: World) -> None:
     run = add_run(world.url)
     delete(world, "run", run.run_id, run.tenant_id)
-    assert not world.deletions.work()
+    assert not world.work()
     assert world.do("SELECT deletion_waits_for(d) FROM deletions d WHERE subject_id = %s",
                     run.run_id) == [("the run to end",)]
     world.do("UPDATE runs SET state = 'cancelled' WHERE id = %s", run.run_id)
@@ -253,7 +260,7 @@ def test_a_kill_at_any_moment_costs_nothing(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(metrics.ROWS_DELETED, "inc", die)
     for _ in range(200):
         try:
-            if not world.deletions.work():
+            if not world.work():
                 break
         except Killed:
             continue

@@ -197,6 +197,29 @@ def test_a_run_of_a_billion_steps_is_cancelled_before_anything_of_it_is_built(
         working.join()
 
 
+def test_a_driver_deletes_a_run_once_it_has_ended(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:
+    run = add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute("UPDATE runs SET desired = 'cancel', deleted_at = now() WHERE id = %s", (run.run_id,))
+        connection.execute("INSERT INTO deletions (subject_id, tenant_id, kind, name) VALUES (%s, %s, 'run', 'n')",
+                           (run.run_id, run.tenant_id))
+    driver = process.Driver(settings(postgres_url, tmp_path), OWNER_A)
+    working = threading.Thread(target=driver.run)
+    working.start()
+    try:
+        with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+            until = time.monotonic() + 60
+            while connection.execute("SELECT 1 FROM jobs WHERE subject = %s", (run.run_id,)).fetchone():
+                assert time.monotonic() < until, "it is not deleted"
+                time.sleep(0.05)
+            assert connection.execute("SELECT finished_at IS NOT NULL FROM deletions WHERE subject_id = %s",
+                                      (run.run_id,)).fetchone() == (True,)
+            assert connection.execute("SELECT 1 FROM runs WHERE id = %s", (run.run_id,)).fetchone() is None
+    finally:
+        driver.stop()
+        working.join()
+
+
 def reached(owner_url: str, run_id: str, state: str) -> bool:
     """Return whether a run reaches this state within 20 s."""
     until = time.monotonic() + 120

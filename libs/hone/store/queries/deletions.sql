@@ -112,14 +112,11 @@ SELECT (SELECT count(*) FROM groups g
 
 -- Removal ------------------------------------------------------------------------------------------------------------
 
--- name: next
--- The deletion that has waited longest and can go on, locked: a run has ended, nothing starts from a model any more.
-UPDATE deletions d SET worked_at = now()
-WHERE d.subject_id = (
-    SELECT w.subject_id FROM deletions w
-    WHERE w.finished_at IS NULL AND deletion_waits_for(w) IS NULL
-    ORDER BY w.worked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING d.subject_id, regexp_replace(d.subject_id, '-samples$', '') AS owner_id, d.kind, d.after
+-- name: lock
+-- A deletion that has not finished, locked for a batch, and what it waits for: a run to end, a model to have no heirs.
+UPDATE deletions d SET worked_at = now() WHERE d.subject_id = %(id)s AND d.finished_at IS NULL
+RETURNING d.subject_id, regexp_replace(d.subject_id, '-samples$', '') AS owner_id, d.kind, d.after,
+    deletion_waits_for(d) AS waits_for, extract(epoch FROM now() - d.requested_at)::float AS age_s
 
 -- name: count
 UPDATE deletions SET removed_rows = removed_rows + %(rows)s WHERE subject_id = %(id)s
