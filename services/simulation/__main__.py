@@ -13,11 +13,10 @@ import uvloop
 
 from hone import ids
 from hone.api import simulation_pb2, simulation_pb2_grpc
-from hone.environments.catalogue import ENVIRONMENTS
+from hone.environments.capabilities import PlaysAdded
+from hone.environments.catalogue import ENVIRONMENTS, able
 from hone.environments.foreign import places
 from hone.environments.foreign.verifiers_session import PROGRAMS
-from hone.environments.packages.environment import PackagedWorld
-from hone.environments.tau2.environment import Tau2World
 from hone.jobs.worker import Worker
 from hone.judges.asking import AskedJudges
 from hone.judges.endpoint import connections
@@ -76,15 +75,16 @@ async def _stored(chosen: Settings, simulation: Simulation) -> AsyncIterator[Non
 @contextmanager
 def _worlds(chosen: Settings, database: AsyncDatabase, shelf: PackageShelf) -> Iterator[None]:
     """Play packages and domains, whose tools the sandbox runs, and worlds by the names that tenants gave them."""
-    world, domains = ENVIRONMENTS["package"], ENVIRONMENTS["tau2"]
-    assert isinstance(world, PackagedWorld)
-    assert isinstance(domains, Tau2World)
-    world.shelf = domains.shelf = shelf
+    worlds = [world for name in able("plays_added") if isinstance(world := ENVIRONMENTS[name], PlaysAdded)]
+    for world in worlds:
+        world.shelf = shelf
     places.LOOKUP.atlas = StoredAtlas(database, chosen.stack_token, places.read(chosen.worlds))
     try:
         yield
     finally:
-        world.shelf = domains.shelf = places.LOOKUP.atlas = None
+        for world in worlds:
+            world.shelf = None
+        places.LOOKUP.atlas = None
         PROGRAMS.close()
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
 from hone.environments import messages
-from hone.environments.catalogue import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS, has
 from hone.environments.contract import (
     Elsewhere,
     EpisodeOver,
@@ -20,7 +20,6 @@ from hone.environments.contract import (
     Task,
     Transition,
     WrongParams,
-    elsewhere,
 )
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
@@ -64,7 +63,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         """Start one session for each task."""
         sessions, tenant_id = [], _tenant(context)
         self._sessions.expect_room(tenant_id, len(request.tasks))
-        away, begun = [elsewhere(ENVIRONMENTS.get(task.environment)) for task in request.tasks], Beginnings()
+        away, begun = [has(task.environment, "elsewhere") for task in request.tasks], Beginnings()
         try:
             started = await self._apart(self._task_thread, context, away, [
                 partial(_begin, task, f"tasks[{place}].", begun) for place, task in enumerate(request.tasks)])
@@ -108,7 +107,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
         [restored] = await self._apart(
-            self._task_thread, context, [elsewhere(ENVIRONMENTS.get(request.task.environment))],
+            self._task_thread, context, [has(request.task.environment, "elsewhere")],
             [partial(_restored, request)])
         offered = [tool.described(name) for name, tool in _examination_tools(restored).items()]
         return simulation_pb2.RestoreResponse(
@@ -129,7 +128,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Replay(self, request: simulation_pb2.ReplayRequest, context: Any) -> simulation_pb2.ReplayResponse:
         """Return the states of a task before and after recorded actions. No session stays."""
         [replayed] = await self._apart(
-            self._step_thread, context, [elsewhere(ENVIRONMENTS.get(request.task.environment))],
+            self._step_thread, context, [has(request.task.environment, "elsewhere")],
             [partial(_replayed, request)])
         return replayed
 
@@ -177,7 +176,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
         """Return tasks `first … first + count - 1` of a split's stream."""
         draws = _draws(request)
-        away = elsewhere(ENVIRONMENTS.get(request.environment))
+        away = has(request.environment, "elsewhere")
         drawn = await self._apart(self._task_thread, context, [away] * len(draws), draws)
         return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, chain.from_iterable(drawn)))
 

@@ -52,6 +52,8 @@ class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
         self._group = group
         self._given = given or {}
         self._loaded: dict[str, Member] = {}
+        self._here: dict[str, Member] = {}
+        self._facts: dict[str, Facts] = {}
 
     @property
     def group(self) -> str:
@@ -60,34 +62,48 @@ class Catalogue(MutableMapping[str, Member], Generic[Member, Facts]):
 
     def __getitem__(self, name: str) -> Member:
         """Return a member. Raises NoMember with the reason."""
+        if name in self._here:
+            return self._here[name]
         if name in self._loaded:
             return self._loaded[name]
         return self._loaded.setdefault(name, self._load(self._entry(name)))  # a member of another thread stays
 
     def __setitem__(self, name: str, member: Member) -> None:
-        """Give this process a member of its own."""
-        self._loaded[name] = member
+        """Give this process a member of its own, in place of a package's."""
+        self._here[name] = member
 
     def __delitem__(self, name: str) -> None:
-        """Forget a member of this process; a package's is imported again when it is asked for."""
-        del self._loaded[name]
+        """Forget a member of this process. A package's member of that name is then found again."""
+        del self._here[name]
+
+    def forget(self, name: str) -> None:
+        """Forget a package's member and its facts: they are imported again when they are asked for."""
+        self._loaded.pop(name, None)
+        self._facts.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in self._loaded or not self.refusal(name))
+        return isinstance(name, str) and (
+            name in self._here or name in self._loaded or not self.refusal(name))
 
     def __iter__(self) -> Iterator[str]:
         named = dict.fromkeys(one.name for one in (*self._own(), *self._others()))
-        return iter([name for name in dict.fromkeys([*named, *self._loaded]) if name in self])
+        return iter([name for name in dict.fromkeys([*named, *self._here]) if name in self])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def facts(self, name: str) -> Facts:
         """Return the facts of a member, from the record where it has them. Raises NoMember."""
-        if name in self._loaded:
-            return self._group.describe(self._loaded[name])
-        entry = self._entry(name)
-        return self._group.recorded(**entry.facts) if entry.facts else self._group.describe(self[name])
+        if name in self._here:
+            return self._group.describe(self._here[name])
+        if name not in self._facts:
+            kept = self._entry(name).facts
+            self._facts[name] = self._group.recorded(**kept) if kept else self._group.describe(self[name])
+        return self._facts[name]
+
+    def here(self, name: str) -> Member | None:
+        """Return the member that this process gave a name; None for members of packages."""
+        return self._here.get(name)
 
     def described(self, name: str, target: str) -> Facts:
         """Import a member of Hone's own from its target, and return its facts. Raises NoMember."""

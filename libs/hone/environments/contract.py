@@ -178,7 +178,7 @@ class Environment(Protocol):
 class Elsewhere(Protocol):
     """An episode whose world is in another process. Its calls wait for that one, beside those of other episodes.
 
-    The environment says so by an attribute `elsewhere`, and makes the world at the reset.
+    The environment says so (`hone.environments.capabilities.PlaysElsewhere`), and makes the world at the reset.
     """
 
     def close(self) -> None:
@@ -191,8 +191,3 @@ class TakesBack(Protocol):
 
     def take_back(self) -> None:
         """Let the user's last answer count as not given: to ask again is no repetition."""
-
-
-def elsewhere(environment: Environment | None) -> bool:
-    """Return whether the episodes of an environment are in other processes."""
-    return bool(getattr(environment, "elsewhere", False))

@@ -5,9 +5,10 @@ import builtins
 import random
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -46,6 +47,7 @@ class ReasoningGym(Asks):
     summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."
     params = ReasoningGymParams
     foreign = True
+    example_params: ClassVar[Mapping[str, Any]] = {"task": "leg_counting"}
 
     def messages(self, params: ReasoningGymParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": entry(params, seed)["question"]}]

@@ -1,5 +1,8 @@
 """The demo's task: sort the digits of a number. A model of half a million weights can learn it."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import Field
 
 from hone.environments.contract import EnvironmentParams, Message, Row
@@ -18,6 +21,7 @@ class SortDigits(Asks):
 
     summary = "Sort the digits of a number: s529170= asks for 012579."
     params = SortDigitsParams
+    example_params: ClassVar[Mapping[str, Any]] = {"digits": 5}
 
     def messages(self, params: SortDigitsParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": f"s{_digits(params, seed)}="}]

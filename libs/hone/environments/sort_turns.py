@@ -8,8 +8,9 @@ Rules may grade turns: three rules of DuCA (arXiv 2603.01481), and one of Hone. 
     right       the turn is not the next digit (Hone's rule)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -46,6 +47,7 @@ class SortTurns:
     harness = "chat"
     columns: frozenset[str] | None = None
     asked_roles: frozenset[str] = frozenset()
+    example_params: ClassVar[Mapping[str, Any]] = {"digits": 4}
     foreign = False
 
     def rules(self, params: SortTurnsParams) -> dict[str, float]:

@@ -19,6 +19,7 @@ class Verification(Asks):
 
     summary = "Judge an answer: a row has the whole prompt, whether the answer is right (label), and a pass rate (rho)."
     params = VerificationParams
+    needs_rows = True
     columns = frozenset({"prompt", "label", "rho"})
 
     def messages(self, params: VerificationParams, seed: int, item: Row | None) -> list[Message]:

@@ -122,6 +122,11 @@ class GraderParams(Strict):
     type: str = Field(description="Name of the grader.")
     name: str = Field("", description="A name that results show. It changes no grade.")
 
+    @property
+    def asked_kinds(self) -> Mapping[str, Sequence[str]]:
+        """Kinds of calls that the grader reads, by the names of the parameters."""
+        return {}
+
 
 P = TypeVar("P", bound=GraderParams)
 

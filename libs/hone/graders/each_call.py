@@ -39,6 +39,10 @@ class EachCallParams(GraderParams):
         None, min_length=1, description="Kinds of graded calls whose scores are the sample's; null: all graded kinds.")
     join: Literal["mean", "best", "last"] = Field("mean", description="How they become the sample's score.")
 
+    @property
+    def asked_kinds(self) -> Mapping[str, Sequence[str]]:
+        return {"kinds": self.kinds or (), "decide": self.decide or ()}
+
     @model_validator(mode="after")
     def _decides_by_what_it_grades(self) -> "EachCallParams":
         if self.kinds is not None and set(self.decide or ()) - set(self.kinds):

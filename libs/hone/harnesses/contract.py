@@ -1,7 +1,7 @@
 """The contract of a harness: a coroutine that plays one sample through its seat."""
 
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pydantic import ConfigDict, Field
 
@@ -58,15 +58,41 @@ class Harness(Protocol):
         """Play one sample. It has ended when this returns, or when it lets Over pass."""
 
 
+@runtime_checkable
+class NamesKinds(Protocol):
+    """A harness that says of which kinds its calls are."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of its calls."""
+
+
+@runtime_checkable
+class Evaluates(Protocol):
+    """A harness for evaluations: no step may train on its calls."""
+
+    @property
+    def evaluates(self) -> bool:
+        """True."""
+
+
+@runtime_checkable
+class Collects(Protocol):
+    """A harness that reads collections and offers to them."""
+
+    @property
+    def collections(self) -> frozenset[str]:
+        """The names of the collections."""
+
+
 def kinds(harness: Harness) -> frozenset[str] | None:
     """Return the kinds of its calls, where a harness names them in an attribute `kinds`; None: it does not say."""
-    named: frozenset[str] | None = getattr(harness, "kinds", None)
-    return named
+    return harness.kinds if isinstance(harness, NamesKinds) else None
 
 
 def evaluates_only(harness: Harness) -> bool:
     """Return whether no step may train on its calls, as a harness says by an attribute `evaluates`."""
-    return bool(getattr(harness, "evaluates", False))
+    return isinstance(harness, Evaluates) and harness.evaluates
 
 
 RESERVED = frozenset({"pairs", "verification"})
@@ -75,8 +101,7 @@ RESERVED = frozenset({"pairs", "verification"})
 
 def collections(harness: Harness | None) -> frozenset[str]:
     """Return the collections that a harness reads and offers to, where it names some in an attribute `collections`."""
-    named: frozenset[str] = getattr(harness, "collections", frozenset())
-    return named
+    return harness.collections if isinstance(harness, Collects) else frozenset()
 
 
 def first_prompt(

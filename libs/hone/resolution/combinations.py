@@ -8,8 +8,7 @@ from typing import cast
 from hone.algorithms.allocation.dynamo import SuccessVarianceParams
 from hone.algorithms.allocation.inputs import RolloutBounds
 from hone.algorithms.slots import SLOTS, builder, method, needs
-from hone.environments.catalogue import ENVIRONMENTS
-from hone.environments.single_turn import Asks
+from hone.environments.catalogue import ENVIRONMENTS, has
 from hone.graders import specs
 from hone.harnesses.catalogue import HARNESSES, able
 from hone.harnesses.contract import evaluates_only
@@ -284,7 +283,7 @@ def _verified_question(spec: RunSpec, slots: Slots) -> list[Problem]:
     name = spec.task.kind
     if not builder(slots).judges_answers or name not in ENVIRONMENTS:
         return []
-    if name == "verification" or not isinstance(ENVIRONMENTS[name], Asks):
+    if has(name, "needs_rows") or not has(name, "asks"):
         return [Problem("task.environment", found(name),
                         f"an environment that asks a question and is answered once, {_SELF_VERIFY} shows a judge both "
                         "texts")]

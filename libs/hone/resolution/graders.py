@@ -41,7 +41,7 @@ def calls(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one
     harness = spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
     made = kinds(HARNESSES[harness])
     asked = [(f"{at}.{field}", kind) for at, one in of_run(spec)
-             for field in ("kinds", "decide") for kind in getattr(one.params, field, None) or ()]
+             for field, asked_kinds in one.params.asked_kinds.items() for kind in asked_kinds]
     return [] if made is None else [
         Problem(at, found(kind), f"kinds of calls that harness {harness} makes: {', '.join(sorted(made))}")
         for at, kind in asked if kind not in made]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hone.environments.capabilities import NamesGrader
 from hone.environments.catalogue import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.spec.run import TaskSource
@@ -14,7 +15,7 @@ def own_grader(tasks: TaskSource) -> dict[str, Any]:
     """
     environment = ENVIRONMENTS[tasks.kind]
     if not isinstance(environment, Asks):
-        return {"type": getattr(environment, "grader", "environment")}
+        return {"type": environment.grader if isinstance(environment, NamesGrader) else "environment"}
     if environment.foreign:
         return {"type": tasks.kind}
     params = environment.params.model_validate(tasks.params)

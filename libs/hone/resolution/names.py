@@ -9,8 +9,9 @@ from hone.algorithms import catalogue, presets
 from hone.algorithms.slots import SLOTS, SlotError
 from hone.catalogue.catalogue import Catalogue
 from hone.environments import trial
+from hone.environments.capabilities import HoldsGraders, PlaysElsewhere
 from hone.environments.catalogue import ENVIRONMENTS
-from hone.environments.contract import WrongParams, elsewhere
+from hone.environments.contract import WrongParams
 from hone.graders import specs
 from hone.harnesses.catalogue import HARNESSES
 from hone.resolution import batches
@@ -110,7 +111,7 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
     if source.dataset is not None and environment.columns is None:
         return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]
     problems = _validated(environment.params, source.params, f"{at}.params")
-    if problems or source.dataset is not None or elsewhere(environment):
+    if problems or source.dataset is not None or isinstance(environment, PlaysElsewhere):
         return problems
     try:
         if environment.foreign:
@@ -123,13 +124,16 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
 
 
 def _graders(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the run's own grader, its dataset's and a domain's. One that is no object is a problem of its source."""
+    """Yield the graders of the run, its dataset and its parameters. A grader that is no object is a problem there."""
     if spec.grader is not None:
         yield "grader", spec.grader
     if spec.task.dataset is not None and isinstance(spec.task.params.get("grader"), dict):
         yield "task.params.grader", spec.task.params["grader"]
-    if spec.task.environment == "tau2" and isinstance(spec.task.params.get("judge"), dict):
-        yield "task.params.judge", spec.task.params["judge"]
+    environment = ENVIRONMENTS.get(spec.task.kind)
+    held: tuple[str, ...] = environment.param_graders if isinstance(environment, HoldsGraders) else ()
+    for name in held:
+        if isinstance(spec.task.params.get(name), dict):
+            yield f"task.params.{name}", spec.task.params[name]
 
 
 def of_grader(grader: Mapping[str, Any], at: str) -> list[Problem]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import builder
-from hone.environments.catalogue import ENVIRONMENTS
+from hone.environments.catalogue import ENVIRONMENTS, has
 from hone.graders import specs
 from hone.resolution.judges import own_grader
 from hone.spec.files import as_text
@@ -25,13 +25,6 @@ _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "selskill": ("skill_points", {}), "skill1": ("phase_lock", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
-
-_PARAMS: dict[str, Fields] = {
-    "sort_digits": {"digits": 5}, "reasoning_gym": {"task": "leg_counting"}, "sort_turns": {"digits": 4},
-    "package": {"package": "my-package"}, "openenv": {"world": "my-world"}, "mcp": {"world": "my-tools"},
-    "verifiers": {"world": "my-world"}, "tau2": {"domain": "my-domain"},
-}
-"""Environment -> parameters that a first run may have."""
 
 _EXACT: Fields = {"type": "exact", "reference": "{{ item.answer }}"}
 _OF_ROWS: dict[str, Fields] = {"pgpo": {"type": "table_steps"}}
@@ -87,14 +80,14 @@ def _refuse(preset: str, environment: str) -> None:
 def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     """Return the fields task and grader."""
     fitting, params = _ENVIRONMENTS.get(preset, (_ENVIRONMENT, {}))
-    if dataset and preset in _ENVIRONMENTS and ENVIRONMENTS[fitting].columns:
+    if dataset and preset in _ENVIRONMENTS and ENVIRONMENTS.facts(fitting).columns:
         return {"task": {"environment": fitting, "dataset": dataset}}
     if dataset:
         return {"task": {"dataset": dataset}, "grader": _grader(preset, _OF_ROWS.get(preset, _EXACT))}
     chosen = environment or fitting
-    given = {**_PARAMS.get(chosen, {}), **(params if chosen == fitting else {})}
+    given = {**ENVIRONMENTS.facts(chosen).example, **(params if chosen == fitting else {})}
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}
-    if chosen in ("verification", "mcp"):
+    if has(chosen, "needs_rows"):
         task["dataset"] = DATASET
     if preset not in _PARTS and preset not in _CALLS:
         return {"task": task}

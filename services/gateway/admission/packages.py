@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hone.environments.capabilities import AddedTasks
+from hone.environments.catalogue import ENVIRONMENTS, has
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction
 from services.gateway.middleware.tenancy import TenantSession
-
-FIELDS = {"package": "package", "tau2": "domain"}
-"""Environments whose tasks were added, and the parameter that names them."""
-_FORMATS = {"package": "hone", "tau2": "tau2"}
 
 
 async def pinned(session: TenantSession, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +20,7 @@ async def pinned(session: TenantSession, spec: Mapping[str, Any]) -> dict[str, A
 
 def _plays_any(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return value.get("environment") in FIELDS or any(map(_plays_any, value.values()))
+        return has(str(value.get("environment")), "plays_added") or any(map(_plays_any, value.values()))
     return isinstance(value, list) and any(map(_plays_any, value))
 
 
@@ -30,7 +28,8 @@ async def _pinned(transaction: AsyncTransaction, tenant_id: str, value: Any, at:
     if isinstance(value, Mapping):
         inside = {name: await _pinned(transaction, tenant_id, one, f"{at}.{name}".lstrip("."))
                   for name, one in value.items()}
-        return await _source(transaction, tenant_id, inside, at) if value.get("environment") in FIELDS else inside
+        return await _source(transaction, tenant_id, inside, at) if (
+            has(str(value.get("environment")), "plays_added")) else inside
     if isinstance(value, list):
         return [await _pinned(transaction, tenant_id, one, f"{at}[{place}]") for place, one in enumerate(value)]
     return value
@@ -38,13 +37,14 @@ async def _pinned(transaction: AsyncTransaction, tenant_id: str, value: Any, at:
 
 async def _source(transaction: AsyncTransaction, tenant_id: str, source: dict[str, Any], at: str) -> dict[str, Any]:
     params, kind = source.get("params") or {}, source["environment"]
-    own = FIELDS[kind]
+    added = AddedTasks(**(ENVIRONMENTS.facts(kind).added or {}))
+    own = added.param
     reference = params.get(own) if isinstance(params, Mapping) else None
     field = f"{at}.params.{own}".lstrip(".")
     expected = f"the name or the digest of a {own} that was added (`hone environments list`)"
     if not isinstance(reference, str) or not reference:
         raise Invalid([Problem(field, found(reference), expected)])
     row = await transaction.one("packages.known", tenant_id=tenant_id, reference=reference)
-    if row is None or (row["format"] or "hone") != _FORMATS[kind]:
+    if row is None or (row["format"] or "hone") != added.format:
         raise Invalid([Problem(field, found(reference), expected)])
     return {**source, "params": {**params, own: row["digest"]}}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from copy import copy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,9 @@ def test_an_environment_says_whom_it_asks(monkeypatch: pytest.MonkeyPatch) -> No
     asking = [name for name, one in ENVIRONMENTS.items() if one.asked_roles == {"user"}]
     assert {"dialogue", "tau2"} <= set(asking)
     assert hone("environments").stdout.count("may request answers of the roles: user\n") == len(asking)
-    monkeypatch.setattr(ENVIRONMENTS["sort_turns"], "asked_roles", frozenset({"user", "expert"}))
+    asks = copy(ENVIRONMENTS["sort_turns"])
+    monkeypatch.setattr(asks, "asked_roles", frozenset({"user", "expert"}), raising=False)
+    monkeypatch.setitem(ENVIRONMENTS, "sort_turns", asks)
     assert "    may request answers of the roles: expert, user\n" in hone("environments").stdout
 
 

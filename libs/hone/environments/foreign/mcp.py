@@ -1,6 +1,7 @@
 """The environment `mcp`: the tools of an MCP server, for the questions of a dataset."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -36,6 +37,8 @@ class Mcp:
     asked_roles: frozenset[str] = frozenset()
     foreign = True
     elsewhere = True
+    example_params: ClassVar[Mapping[str, Any]] = {"world": "my-tools"}
+    needs_rows = True
 
     def rules(self, params: McpParams) -> dict[str, float]:
         return {}

@@ -1,6 +1,7 @@
 """The environment `openenv`: a server of the package OpenEnv (`openenv-core` 0.3), by its WebSocket sessions."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from hone.environments.contract import Message, Row
 from hone.environments.foreign.episode import ForeignEpisode, Played
@@ -19,6 +20,7 @@ class OpenEnv:
     asked_roles: frozenset[str] = frozenset()
     foreign = True
     elsewhere = True
+    example_params: ClassVar[Mapping[str, Any]] = {"world": "my-world"}
 
     def rules(self, params: OpenEnvParams) -> dict[str, float]:
         return {}

@@ -1,6 +1,7 @@
 """The environment `verifiers`: environments of the package of that name, in programs of their own."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -29,6 +30,7 @@ class VerifiersPackage:
     asked_roles: frozenset[str] = frozenset()
     foreign = True
     elsewhere = True
+    example_params: ClassVar[Mapping[str, Any]] = {"world": "my-world"}
 
     def rules(self, params: VerifiersParams) -> dict[str, float]:
         return {}

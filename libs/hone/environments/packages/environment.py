@@ -1,9 +1,11 @@
 """The environment `package`: tasks of an environment package, with its tools in the sandbox."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
 
+from hone.environments.capabilities import AddedTasks
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.packages.calling import Runner
 from hone.environments.packages.episode import PackageEpisode, opening
@@ -38,6 +40,8 @@ class PackagedWorld:
     asked_roles: frozenset[str] = frozenset()
     foreign = True
     elsewhere = True
+    example_params: ClassVar[Mapping[str, Any]] = {"package": "my-package"}
+    added = AddedTasks("package", "hone")
 
     def __init__(self) -> None:
         self.shelf: Shelf | None = None  # None: this process plays no episodes

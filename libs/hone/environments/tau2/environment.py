@@ -1,10 +1,11 @@
 """The environment `tau2`: tasks of a domain in tau2-bench's format, with its tools in the sandbox, and its user."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import Field
 
+from hone.environments.capabilities import AddedTasks
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.packages.calling import Runner
 from hone.environments.tau2 import history
@@ -60,6 +61,9 @@ class Tau2World:
     asked_roles = frozenset({USER})
     foreign = True
     elsewhere = True
+    example_params: ClassVar[Mapping[str, Any]] = {"domain": "my-domain"}
+    added = AddedTasks("domain", "tau2")
+    param_graders = ("judge",)
 
     def __init__(self) -> None:
         self.shelf: DomainShelf | None = None  # None: this process plays no episodes
