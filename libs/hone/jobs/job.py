@@ -19,6 +19,7 @@ class Job:
     epoch: int  # grows whenever the job is taken
     takedowns: int = 0  # workers in a row that went away with it
     reason: str | None = None  # why the attempt before did not end it
+    orphaned: bool = False  # its tenant was deleted
     late: bool = False  # an attempt asked that it wait behind all jobs that are not
 
     @property
@@ -68,7 +69,7 @@ class Kind:
     record: Callable[[AsyncTransaction, Job, Outcome], Awaitable[None]]
     at_once: int  # in one process
     pauses_s: tuple[float, ...] = ()  # before the second attempt, the third and so on
-    given_up: bool = True  # after the last pause, or after some takedowns; False: the last pause is repeated
+    given_up: bool = True  # after the last pause, takedowns, or its tenant's end; False: the last pause is repeated
 
     def final(self, job: Job, outcome: Outcome) -> Outcome:
         """Return an outcome with its pause, or that the job is given up as there are no more attempts."""

@@ -101,6 +101,8 @@ class Worker:
 
     async def _attempt(self, job: Job, kind: Kind) -> Outcome:
         """Return the outcome of an attempt. Raises OperationalError and NotReady while the database is away."""
+        if kind.given_up and job.orphaned:
+            return Failed("its tenant was deleted")
         if kind.given_up and job.takedowns >= MOST_TAKEDOWNS:
             before = f"; before that: {job.reason}" if job.reason else ""
             return Failed(f"it was begun {job.takedowns} times, and each time its process went away{before}")

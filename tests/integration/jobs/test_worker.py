@@ -287,6 +287,22 @@ def test_nothing_is_settled_while_the_database_is_away(play: Play) -> None:
     play(plot)
 
 
+def test_no_attempt_is_made_for_a_tenant_that_was_deleted_meanwhile(play: Play) -> None:
+    async def plot(bench: Bench) -> None:
+        bench.add("s")
+
+        async def amid(_: Job) -> Outcome:
+            bench.run.do("UPDATE tenants SET deleted_at = now() WHERE id = %s", bench.run.tenant_id)
+            return Again("away", after_s=0.0)
+
+        async with bench.worker(amid):
+            await bench.until(lambda: bench.job() is None)
+        assert len(bench.seen) == 1
+        assert bench.recorded == [Again("away", 0.0), Failed("its tenant was deleted")]
+
+    play(plot)
+
+
 def test_owners_take_turns(play: Play) -> None:
     async def plot(bench: Bench) -> None:
         for number in range(3):

@@ -14,7 +14,8 @@ UPDATE jobs j SET worker = %(worker)s, epoch = j.epoch + 1, attempts = j.attempt
     takedowns = CASE WHEN j.worker IS NULL THEN 0 ELSE j.takedowns + 1 END,
     due_at = now() + make_interval(secs => %(lease_s)s)
 FROM chosen WHERE j.id = chosen.id
-RETURNING j.id, j.tenant_id, j.kind, j.subject, j.attempts, j.epoch, j.takedowns, j.reason, j.late
+RETURNING j.id, j.tenant_id, j.kind, j.subject, j.attempts, j.epoch, j.takedowns, j.reason, j.late,
+    EXISTS (SELECT FROM tenants t WHERE t.id = j.tenant_id AND t.deleted_at IS NOT NULL) AS orphaned
 
 -- name: renew
 UPDATE jobs j SET due_at = now() + make_interval(secs => %(lease_s)s)
