@@ -95,7 +95,7 @@ def evaluate(
                                            "segment and seed.")],
     json: Json = False,
 ) -> None:
-    """Compare simulated rates with measured ones."""
+    """Compare simulated rates with measured rates."""
     wanted = [json_text.loads(line) for line in groups.read_text().splitlines() if line.strip()]
     with connection.client() as client:
         found = client.evaluate_audience(fit, wanted)

@@ -80,7 +80,7 @@ def show(
     step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
     json: Json = False,
 ) -> None:
-    """Show one evaluation of a benchmark, answer by answer."""
+    """Show an evaluation of a benchmark, answer by answer."""
     with connection.client() as client:
         show_examination(client.examination(benchmark, run, step, series), json)
 

@@ -29,7 +29,7 @@ def cluster(
     train_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that a GPU trains on.")] = 0.0,
     values: Annotated[bool, typer.Option("--values", help="Print values for the chart instead of the table.")] = False,
 ) -> None:
-    """Compute sizes of a cluster from what samples and steps cost in our benchmarks."""
+    """Compute sizes of a cluster from the costs of samples and steps in our benchmarks."""
     _refuse({"--parameters": parameters, "--gpu-memory": gpu_memory},
             {"--generate-rate": generate_rate, "--train-rate": train_rate})
     workload = Workload(gpus, parameters * 1e9, tokens, prompt_length, samples, snapshot_every, group,

@@ -12,7 +12,7 @@ from hone.client.deletion_resources import Deletion
 def deletions(
     limit: Limit = 50, json: Json = False,
 ) -> None:
-    """List what was deleted, newest first, and what a deletion waits for."""
+    """List deletions, newest first, with the reason for which each waits."""
     with connection.client() as client:
         found = islice(every(client.deletions), limit)
         rows(found, ("id", "kind", "name", "state", "waits_for", "removed_rows", "requested_at", "finished_at"), json)

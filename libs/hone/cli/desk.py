@@ -30,7 +30,7 @@ def make(
     tasks: Annotated[int, typer.Option(help="Tasks that are wanted.")] = 8,
     within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
 ) -> None:
-    """Have tasks made, each with what verifies it, and wait for those that pass the gates."""
+    """Have tasks made, each with its checks, and wait for the tasks that pass the gates."""
     expect_place(dataset, out)
     with connection.client() as client:
         job = client.make_desk_tasks(

@@ -25,7 +25,7 @@ def doctor(
     objects: Annotated[str | None, typer.Option(
         metavar="URL", help="Check only this object store: s3s://key:secret@host/bucket.")] = None,
 ) -> None:
-    """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
+    """Check this machine, or with a spec the run, and say how to mend each fault. An error gives exit code 1."""
     well = preflight(spec, json, samples, deadline) if spec is not None else _healthy(_looked_at(objects), json)
     if not well:
         raise typer.Exit(1)

@@ -25,7 +25,7 @@ GraderFile = Annotated[Path, typer.Argument(metavar="GRADER", help="YAML or JSON
 
 @app.command()
 def add(name: Name, grader: GraderFile, json: Json = False) -> None:
-    """Check a grader and store it under a name, which means this one from now on."""
+    """Check a grader and store it as the newest version of a name."""
     with connection.client() as client:
         one(client.add_grader(name, read(grader)), json)
 
@@ -50,7 +50,7 @@ def check(
     "short_answers",
     json: Json = False,
 ) -> None:
-    """Measure a grader on outputs with labels: how many right and wrong ones it accepts, by kind."""
+    """Measure a grader on outputs with labels: how many right and wrong outputs it accepts, by kind."""
     with connection.client() as client:
         asked = client.check_grader(_given(grader), set)
         while not asked.ended:
@@ -80,6 +80,6 @@ def tried(
     grader: GraderFile, answer: Annotated[str, typer.Argument(help="The answer to grade.")],
     item: Annotated[Path | None, typer.Option(help="YAML or JSON file with the row.")] = None,
 ) -> None:
-    """Grade one answer and store nothing. It prints OpenAI's JSON."""
+    """Grade an answer and store nothing. It prints OpenAI's JSON."""
     with connection.client() as client:
         say(client.try_grader(read(grader), answer, read(item) if item else {}).model_dump_json())

@@ -139,7 +139,7 @@ nouns.add_list(uploads, "uploads")
 
 @uploads.command("abort")
 def abort_upload(upload: Annotated[str, typer.Argument(metavar="UPLOAD", help="The upload's id.")]) -> None:
-    """End an upload and delete what was sent."""
+    """End an upload and delete its parts."""
     with connection.client() as client:
         say(f"{upload}  {client.abort_upload(upload).state}")
 

@@ -64,7 +64,7 @@ nouns.add_delete(app, "judges")
 
 @secrets.command("set")
 def put_secret(name: SecretName) -> None:
-    """Set a secret to what is typed, or comes in by standard input."""
+    """Set a secret, typed or from standard input."""
     value = typer.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\n")
     with connection.client() as client:
         one(client.put_secret(name, value), as_json=False)

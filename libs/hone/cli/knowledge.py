@@ -21,7 +21,7 @@ Version = Annotated[int | None, typer.Option("--number", help="Number of a versi
 @app.command()
 def save(name: Name, run: Annotated[str, typer.Argument(help="Run with the collection knowledge.")],
          json: Json = False) -> None:
-    """Store what a run has learned as the name's next version."""
+    """Store the knowledge of a run as the name's next version."""
     with connection.client() as client:
         one(client.save_knowledge(name, run), json)
 

@@ -29,7 +29,7 @@ def make(
         metavar="NAME=VALUE", help="A size of a life, such as periods=4; repeat it for more.")] = None,
     within_s: Annotated[int, typer.Option(help="Seconds that the making may take.")] = 3600, json: Json = False,
 ) -> None:
-    """Have a model write lives, and wait for those whose openers and answers a checker understands."""
+    """Have a model write lives, and wait for the lives with openers and answers that a checker understands."""
     expect_place(dataset, out)
     sizes = dict(map(named_value, size or []))
     with connection.client() as client:

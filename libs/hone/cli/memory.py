@@ -22,7 +22,7 @@ def memory(
     step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
     series: Annotated[str, typer.Option(help="sampled or greedy: the held-out answers that are read.")] = "sampled",
 ) -> None:
-    """Show what a policy remembers of changing users, and why questions fail: written, read or used badly."""
+    """Show a policy's memory of changing users, and why questions fail: written, read or used badly."""
     with connection.client() as client:
         found = client.memory(run, step, series)
     if json:
@@ -40,7 +40,7 @@ def talks(
     step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
     series: Annotated[str, typer.Option(help="sampled or greedy: the held-out talks that are read.")] = "sampled",
 ) -> None:
-    """Make rows of what a policy replied to changing users. Other memories hear these talks instead of their own."""
+    """Make rows of a policy's replies to changing users. Other memories hear these talks instead of their own."""
     expect_place(dataset, out)
     with connection.client() as client:
         found = client.talks(run, step, series)

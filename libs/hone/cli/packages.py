@@ -37,7 +37,7 @@ def add(
         exists=True, file_okay=False, help="Directory of a domain's Python files, where they lie elsewhere.")] = None,
     json: Json = False,
 ) -> None:
-    """Add a package under a name, which means this one from now on. Its tasks are proven first."""
+    """Add a package as the newest version of a name. Its tasks are proven first."""
     try:
         with connection.client() as client:
             one(client.add_package(name, package, code), json)
@@ -90,7 +90,7 @@ nouns.add_list(app, "package jobs", "jobs")
 
 @app.command()
 def job(job_id: Annotated[str, typer.Argument(help="Id of the job.")]) -> None:
-    """Show how far a package is that is made from a hint, what was tried, and what models used."""
+    """Show the progress of a package that is made from a hint, its tries, and the usage of models."""
     with connection.client() as client:
         one(client.package_job(job_id), as_json=True)
 

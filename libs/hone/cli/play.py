@@ -32,7 +32,7 @@ def play(
     voice: Annotated[str | None, typer.Option(
         help="Judge (`hone judges list`) or model that finds the words of a user by a model.")] = None,
 ) -> None:
-    """Play one task by hand. A line is what is said or done; /call, /tools, /state, /score and /quit are commands.
+    """Play a task by hand. A line is a text or an action; /call, /tools, /state, /score and /quit are commands.
 
     `TOOL key=value …` is the call of a tool, too. Lines may be piped.
     """

@@ -15,7 +15,7 @@ def quotas(
     tenant: Annotated[str | None, typer.Option(help="Another tenant, by name or id; for the operator.")] = None,
     json: Json = False,
 ) -> None:
-    """Show the quotas of the tenant, and what it uses of each now."""
+    """Show the quotas of the tenant, and its present usage of each."""
     with connection.client() as client:
         found = client.quotas() if tenant is None else client.tenant_quotas(tenant)
     if json:
@@ -49,7 +49,7 @@ def change(
     grading_s: Annotated[float | None, typer.Option(min=0, help="Of a second of grading.")] = None,
     trainer_s: Annotated[float | None, typer.Option(min=0, help="Of a second of a trainer.")] = None,
 ) -> None:
-    """Set prices, for the operator; those that are not given stay. What was used before keeps its cost."""
+    """Set prices, for the operator; prices that are not given stay. Earlier usage keeps its cost."""
     given = {"currency": currency, "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens,
              "scored_tokens": scored_tokens, "trained_tokens": trained_tokens, "grading_s": grading_s,
              "trainer_s": trainer_s}

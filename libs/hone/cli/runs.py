@@ -153,7 +153,7 @@ def listed(
 
 @app.command()
 def get(run: RunId, json: Json = False) -> None:
-    """Show one run: its state, warnings and newest metrics. `hone runs spec` prints its spec."""
+    """Show a run: its state, warnings and newest metrics. `hone runs spec` prints its spec."""
     with connection.client() as client:
         found = client.run(run)
     one(found, json, beside=frozenset({"spec", "metrics", "warnings"}))
@@ -202,7 +202,7 @@ def resume(run: RunId) -> None:
 
 @app.command()
 def budget(run: RunId, to: Annotated[str, typer.Argument(help="Money that the run may cost, or none.")]) -> None:
-    """Set what a run may cost, by `hone prices`. A run that its budget paused goes on when there is more."""
+    """Set the budget of a run, by `hone prices`. A run that its budget paused goes on when there is more."""
     with connection.client() as client:
         changed = client.set_budget(run, amount("amount", to))
     bound = "none" if changed.budget is None else money(changed.budget, changed.currency)
@@ -291,7 +291,7 @@ def collections(
     run: RunId, name: Annotated[str | None, typer.Argument(help="The collection of which items are shown.")] = None,
     json: Json = False,
 ) -> None:
-    """List what a run gathered while it trained, or the items of one collection as lines of JSON."""
+    """List the collections of a run, or the items of a collection as lines of JSON."""
     with connection.client() as client:
         if name is None:
             rows(client.collections(run), ("name", "version", "versions", "items", "created_at"), json)
@@ -323,7 +323,7 @@ def show_noise(
     run: RunId, json: Json = False,
     step: Annotated[int | None, typer.Option(help="Step of the evaluation.", show_default="the newest one")] = None,
 ) -> None:
-    """Show what each type of noise of eval.noise did to the held-out answers, beside their clean twins."""
+    """Show the effects of each type of noise of eval.noise on held-out answers, beside their clean twins."""
     with connection.client() as client:
         found = client.noise(run, step)
     if json:
@@ -392,6 +392,6 @@ def _agreement(found: Sequence[Regrade]) -> str:
 
 @app.command()
 def trajectory(run: RunId, group: int, index: int) -> None:
-    """Show one whole sample as JSON."""
+    """Show a whole sample as JSON."""
     with connection.client() as client:
         Console().print_json(client.trajectory(run, group, index).model_dump_json())

@@ -13,7 +13,7 @@ from hone.client import every
 
 
 def health(json: Json = False) -> None:
-    """Check every service. The exit code is 1 if one is not well."""
+    """Check every service. The exit code is 1 if a service is not well."""
     with connection.client() as client:
         found = client.health()
     rows(found.services, ("name", "ok", "detail", "ms"), json)
@@ -35,7 +35,7 @@ def usage(
 def storage(
     limit: Annotated[int, typer.Option(min=1, max=500, help="Largest number of items.")] = 50, json: Json = False,
 ) -> None:
-    """Show what is stored: the sum, and the largest runs, models and datasets."""
+    """Show the storage: the sum, and the largest runs, models and datasets."""
     with connection.client() as client:
         found = client.storage(limit)
     rows(found.items, ("bytes", "objects", "kind", "id", "name", "measured_at"), json)
@@ -47,7 +47,7 @@ def retention(
     next: Annotated[bool, typer.Option("--next", help="List the objects that are deleted next.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what is stored of each kind, how long it is kept, and how much of it is past its time."""
+    """Show the stored data by kind, how long it is kept, and how much of it is past its time."""
     with connection.client() as client:
         found = client.retention()
     if json or not next:

@@ -59,7 +59,7 @@ def quota(
     stored_bytes: Annotated[str | None, typer.Option(help="Bytes in the object store.")] = None,
     month_budget: Annotated[str | None, typer.Option(help="Money for a month of UTC.")] = None,
 ) -> None:
-    """Set quotas of a tenant: `hone tenants quota lab --runs 2`. Those that are not given stay; `none` is no limit."""
+    """Set quotas of a tenant: `hone tenants quota lab --runs 2`. Omitted quotas stay; `none` means no limit."""
     given = {"max_runs": runs, "max_tokens_a_day": tokens_a_day, "max_stored_bytes": stored_bytes,
              "month_budget": month_budget}
     changes = {name: amount(name, text) for name, text in given.items() if text is not None}

@@ -30,7 +30,7 @@ def outcomes(
                     ] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
-    """List what a run's policy achieved on each prompt, group by group."""
+    """List the results of a run's policy on each prompt, group by group."""
     with connection.client() as client:
         if like is not None:
             near = client.outcomes(run, limit, purpose=purpose, step=step, prompt=prompt, version=version,

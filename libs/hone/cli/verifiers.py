@@ -40,7 +40,7 @@ def serve(
     """Serve a rubric over NeMo Gym's /verify until it is stopped. docs/verifiers.md says how runs ask it.
 
     The rubric's package has to be installed beside Hone: its code runs in this process, and in no service.
-    HONE_VERIFIER_KEY is the key that requests have to show; without one only this machine is served.
+    HONE_VERIFIER_KEY is the key that requests have to show; without it only this machine is served.
     """
     key = os.environ.get(KEY, "")
     if not key and not _is_here(host):
