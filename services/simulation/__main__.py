@@ -28,9 +28,9 @@ from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from services.simulation.atlas import StoredAtlas
+from services.simulation.audiences.making import FitMaker
 from services.simulation.audiences.rows import AudienceRows
 from services.simulation.audiences.service import Audiences
-from services.simulation.audiences.worker import AudienceFits
 from services.simulation.packages.making import PackageMaker
 from services.simulation.packages.shelf import PackageShelf
 from services.simulation.service import Simulation
@@ -62,7 +62,7 @@ async def _stored(chosen: Settings, simulation: Simulation) -> AsyncIterator[Non
         async with Sandbox(chosen.addresses.sandbox, chosen.stack_token) as sandbox:
             shelf = PackageShelf(database, sandbox)
             worker = Worker(database, chosen.process_name or ids.new("simulation"), {
-                "audience_fit": AudienceFits(fits, judges, chosen.objects_url).kind,
+                "audience_fit": FitMaker(fits, judges, chosen.objects_url).kind,
                 "package": PackageMaker(database, shelf, judges).kind})
             with _worlds(chosen, database, shelf):
                 async with worker.working():

@@ -14,21 +14,36 @@ from hone.audiences.decision_policies import Condition, Predicate
 from hone.audiences.reasoning import MOST_DROPPED, Reasoner, ask, expect_formulas
 from hone.audiences.simulator import Simulator
 from hone.audiences.training import CalibrationGroup, FitParams, calibrate
+from hone.graders.questions import JudgeFailed
+from hone.jobs.job import Again, Done, Failed, Job, Kind, Outcome
 from hone.judges.asking import AskedJudges
+from hone.process.line import StillWaiting
 from hone.spec.problems import Invalid, Problem
 from hone.store import objects as stores
+from hone.store.objects import StoreAway
 from services.simulation.audiences import computing, figures
 from services.simulation.audiences.figures import MeasuredMerchant
-from services.simulation.audiences.reasoners import JudgeReasoner, reasoner, turn_of
-from services.simulation.audiences.rows import AudienceRows, BegunFit, FitFound, GroupRecord
+from services.simulation.audiences.reasoners import JudgeReasoner, OutOfTokens, reasoner, turn_of
+from services.simulation.audiences.rows import AudienceRows, BegunFit, FitFound, GroupRecord, record
 
 
 class FitMaker:
-    """Makes fits, of which one computes at a time. What a model said in an earlier attempt is not asked again."""
+    """The kind of jobs that make fits: one computes at a time, and no answer of a model is asked for again."""
 
     def __init__(self, rows: AudienceRows, judges: AskedJudges, objects_url: str) -> None:
         self._rows, self._judges, self._objects_url = rows, judges, objects_url
         self._computing = asyncio.Lock()
+        self.kind = Kind(self._work, record, at_once=4, pauses_s=(10.0, 20.0, 30.0))  # as a reasoner may be slow
+
+    async def _work(self, job: Job) -> Outcome:
+        """Make a fit, or say why it has to be made later. Raises NotReady while the database is away."""
+        fit = await self._rows.begin(job)
+        try:
+            return Done(await self.make(fit) if fit else None)
+        except (Invalid, OutOfTokens) as unfit:
+            return Failed(str(unfit))
+        except (JudgeFailed, StillWaiting, StoreAway, ChildProcessError) as away:
+            return Again(str(away))
 
     async def make(self, fit: BegunFit) -> FitFound:
         """Make a fit and return its report and simulator. Raises Invalid, OutOfTokens, and what an outage raises."""

@@ -20,10 +20,9 @@ from hone.rpc.errors import InvalidField, NotReady
 from hone.spec.problems import Invalid, Problem
 from services.simulation.audiences import answers, computing, requests
 from services.simulation.audiences.answers import AudienceAnswers
-from services.simulation.audiences.making import listed, of_listed
+from services.simulation.audiences.making import FitMaker, listed, of_listed
 from services.simulation.audiences.reasoners import turn_of
 from services.simulation.audiences.rows import BegunFit
-from services.simulation.audiences.worker import AudienceFits
 
 JOB = Job(1, "tenant_1", "audience_fit", "fit_1", attempts=1, epoch=1)
 
@@ -43,12 +42,12 @@ class Rows:
     (ChildProcessError("killed"), 2, Again("killed", 20.0)),
 ])
 async def test_the_outcome_of_a_fit_that_cannot_be_made(error: Exception, attempts: int, outcome: Outcome) -> None:
-    fits, job = AudienceFits(cast(Any, Rows()), cast(Any, None), "file:///nowhere"), replace(JOB, attempts=attempts)
+    fits, job = FitMaker(cast(Any, Rows()), cast(Any, None), "file:///nowhere"), replace(JOB, attempts=attempts)
 
     async def make(_: BegunFit) -> None:
         raise error
 
-    cast(Any, fits)._maker.make = make
+    cast(Any, fits).make = make
     assert fits.kind.final(job, await fits.kind.work(job)) == outcome
 
 
