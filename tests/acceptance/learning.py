@@ -16,7 +16,7 @@ from hone.environments.tasks import episode, split_of
 from tests.acceptance import shared, toy
 from tests.acceptance.scene import Scene, wait_for
 
-STEPS, HELD_OUT, DIGITS = 64, 256, 5
+STEPS, HELD_OUT, DIGITS = 36, 256, 5
 SOURCE = {"environment": "sort_digits", "params": {"digits": DIGITS}}
 BASE: dict[str, Any] = {"digits": DIGITS, "steps": 110, "careless": 0.5, "hidden": 128}
 """Arguments of the base that the run starts from."""

@@ -17,7 +17,7 @@ from hone.stack import leftovers
 
 HONE = str(Path(sys.executable).with_name("hone"))
 USUAL_PORTS = (5432, 5672, 8470)
-STEPS = 6
+STEPS = 3
 
 pytestmark = pytest.mark.usefixtures("alone")
 

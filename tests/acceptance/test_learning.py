@@ -84,7 +84,7 @@ def _assert_training_never_saw_a_held_out_prompt(scene: Scene, run_id: str) -> N
 
 
 def test_with_reward_frozen_the_run_stalls_says_so_and_goes_on(scene: Scene, drawn: Draw) -> None:
-    run = scene.client.create_run(spec(drawn, eval=None, steps=30))
+    run = scene.client.create_run(spec(drawn, eval=None, steps=12))
     wait_for("a few steps", lambda: scene.committed(run.id) >= 3, 60)
     pid = scene.stack.kill("reward-0", signal.SIGSTOP)
     try:

@@ -13,7 +13,7 @@ from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene, wait_for
 
-STEPS, FEW_STEPS, PROMPTS, LEASE_S = 30, 8, 16, 2.0
+STEPS, FEW_STEPS, PROMPTS, LEASE_S = 24, 8, 16, 2.0
 SETTINGS = {"trainer_ranks": 2, "trainer_tokens": 128, "lease_s": LEASE_S, "sweep_s": 0.5}  # tokens for several rounds
 
 

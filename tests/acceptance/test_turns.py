@@ -26,9 +26,9 @@ from tests.acceptance.stacks import PLAIN
 from tests.acceptance.stubs import forking
 from tests.support import taught
 
-STEPS, LEARNED_PROMPTS, RISE = 36, 16, 0.2
-SOAK_SEEDS = (0, 2)
-KILLED_STEPS, SOAK_STEPS, PROMPTS = 44, 120, 8
+LEARNED_PROMPTS, RISE = 16, 0.2
+STEPS_OF_SEEDS, STEPS_OF_SOAK_SEEDS = {1: 24}, {0: 36, 2: 36}
+KILLED_STEPS, SOAK_STEPS, PROMPTS = 36, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
 RULED: dict[str, Any] = {
@@ -83,11 +83,13 @@ def scene(plain: Scene) -> Scene:
     return plain
 
 
-@pytest.fixture(scope="module", params=[1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK_SEEDS)])
+@pytest.fixture(scope="module", params=[
+    *STEPS_OF_SEEDS, *(pytest.param(seed, marks=pytest.mark.soak) for seed in STEPS_OF_SOAK_SEEDS)])
 def trained(scene: Scene, request: pytest.FixtureRequest) -> Run:
     """A run of a seed that has ended."""
+    steps = {**STEPS_OF_SEEDS, **STEPS_OF_SOAK_SEEDS}[request.param]
     run = scene.client.create_run(databases.spec(
-        f"tools-{request.param}", STEPS, seed=request.param, batch={"prompts": LEARNED_PROMPTS, "samples": 8},
+        f"tools-{request.param}", steps, seed=request.param, batch={"prompts": LEARNED_PROMPTS, "samples": 8},
         eval={"prompts": 48, "every": 1000, "samples": 2, "noise": {"types": ["failure", "error"], "intensity": 1}},
         optimizer={"lr": 5e-4, "schedule_params": {"warmup_steps": 10}}))
     return scene.finished(run.id, timeout_s=600)
@@ -108,11 +110,11 @@ def test_a_run_with_tools_raises_its_reward(scene: Scene, trained: Run) -> None:
 def test_noise_is_reported_beside_its_clean_twins(scene: Scene, trained: Run) -> None:
     found = scene.client.noise(trained.id)
     clean, error, _ = found.rows
-    assert (found.step, [row.noise for row in found.rows]) == (STEPS, ["", "error", "failure"])
+    assert (found.step, [row.noise for row in found.rows]) == (trained.step, ["", "error", "failure"])
     assert [(row.tasks, row.trials, len(row.pass_hat)) for row in found.rows] == [(48, 96, 2)] * 3
     series = scene.client.metrics(trained.id).series
-    assert dict(series["eval/sampled"])[STEPS] == pytest.approx(clean.reward)
-    assert dict(series["eval/noise/error"])[STEPS] == pytest.approx(error.reward)
+    assert dict(series["eval/sampled"])[trained.step] == pytest.approx(clean.reward)
+    assert dict(series["eval/noise/error"])[trained.step] == pytest.approx(error.reward)
     assert clean.injections == 0
     assert 0 < error.injections <= 1
     assert (error.drop or 0) > 0.2, "it was never trained to doubt a result"
@@ -125,7 +127,7 @@ def test_noise_is_reported_beside_its_clean_twins(scene: Scene, trained: Run) ->
 
 
 def _of_series(scene: Scene, run: Run, series: str) -> Iterator[Any]:
-    for row in scene.client.trajectories(run.id, purpose="eval", step=STEPS, limit=500).data:
+    for row in scene.client.trajectories(run.id, purpose="eval", step=run.step, limit=500).data:
         if row.series == series:
             yield scene.client.trajectory(run.id, row.group_id, row.index)
 
