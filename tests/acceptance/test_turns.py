@@ -28,7 +28,7 @@ from tests.support import taught
 
 LEARNED_PROMPTS, RISE = 16, 0.2
 STEPS_OF_SEEDS, STEPS_OF_SOAK_SEEDS = {1: 24}, {0: 36, 2: 36}
-KILLED_STEPS, SOAK_STEPS, PROMPTS = 36, 120, 8
+KILLED_STEPS, SOAK_STEPS, PROMPTS = 44, 120, 8
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
 RULED: dict[str, Any] = {
