@@ -53,8 +53,11 @@ def command(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
                           text=True, check=False)
 
 
-def hone(installed: Path, *words: str) -> str:
-    ended = command(installed, "-c", "from hone.cli.main import app; app()", *words)
+def hone(installed: Path, *commands: str) -> str:
+    """Return what commands print, each a line of words, in one process with the packages."""
+    program = ("import sys; from hone.cli.main import app; "
+               "[app(line.split(), standalone_mode=False) for line in sys.argv[1:]]")
+    ended = command(installed, "-c", program, *commands)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -68,11 +71,11 @@ def test_each_package_passes_its_own_tests(installed: Path) -> None:
 
 def test_the_command_knows_the_names(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(json.dumps(toy.spec("extended", "base", STEPS, **NAMED)))
-    assert "valid" in hone(installed, "validate", str(tmp_path / "spec.yaml"))
-    assert "share of characters" in hone(installed, "describe", "grader.near")
-    assert "Text that follows the first answer." in hone(installed, "describe", "harness.second_thought")
-    assert "Factor of the advantages." in hone(installed, "describe", "method.median")
-    assert "Write a number from its last digit" in hone(installed, "describe", "environment.mirror")
+    printed = hone(installed, f"validate {tmp_path / 'spec.yaml'}", "describe grader.near", "describe method.median",
+                   "describe harness.second_thought", "describe environment.mirror")
+    for text in ("spec.yaml: valid", "The share of characters", "Factor of the advantages.",
+                 "Text that follows the first answer.", "Write a number from its last digit"):
+        assert text in printed
 
 
 def test_a_run_trains_by_members_of_all_packages_and_a_process_without_one_names_it(

@@ -101,6 +101,15 @@ async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run,
     assert refused.startswith("inference refuses: INVALID_ARGUMENT: requests.prompt_ids")
 
 
+async def test_a_group_of_a_package_that_the_worker_lacks_is_refused_with_its_name(run: Run, open_worker: Open) -> None:
+    run.request(1, packages={"acme-harnesses": "1.2", "pytest": "8"})
+    run.request(1, first=1, packages={"pytest": "8"})
+    await (await open_worker()).work()
+    assert run.states() == ["requested", "ready"]
+    assert run.groups()[0]["refused"] == (
+        "the rollout worker lacks the package acme-harnesses 1.2: install it where this process runs")
+
+
 async def test_a_group_whose_order_cannot_be_read_is_refused_and_others_go_on(run: Run, open_worker: Open) -> None:
     (broken, _) = run.request(2)
     with psycopg.connect(run.url) as connection:
