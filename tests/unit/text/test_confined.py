@@ -22,7 +22,7 @@ LOOPS = "{% for a in range(99999) %}{% for b in range(99999) %}{% set c = b %}{%
 GROWS = "{% set x = namespace(t='a') %}{% for a in range(60) %}{% set x.t = x.t + x.t %}{% endfor %}{{ x.t }}"
 
 
-@pytest.mark.parametrize("name", sorted(STYLES))
+@pytest.mark.parametrize("name", ["chatml", "llama2", "none", "unigram"])
 def test_ids_and_texts_are_those_of_the_tokenizer_in_this_process(name: str) -> None:
     ours, confined = Tokenizer(files(STYLES[name]), RULES), ConfinedTokenizer(files(STYLES[name]), RULES)
     prompt, said = ours.prompt_ids([USER]), ours.encode(" The sum <think> 42.\n")
