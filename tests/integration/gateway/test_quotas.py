@@ -87,13 +87,13 @@ def test_a_budget_is_changed_by_admins(gateway: Gateway, hone: Client, other: Cl
 def test_an_upload_that_exceeds_the_storage_is_refused_with_figures(gateway: Gateway, hone: Client) -> None:
     with tenant(gateway, hone, "small") as client:
         hone.change_tenant("small", max_stored_bytes=1000)
-        with pytest.raises(errors.Conflict, match="1050 bytes beside 0 that are stored"):
+        with pytest.raises(errors.Conflict, match="1050 bytes, with 0 bytes stored already"):
             client.upload_dataset("large", ROW * 30)
         client.upload_dataset("fits", ROW * 20)
         assert (client.quotas().max_stored_bytes.used, client.quotas().max_stored_bytes.limit) == (700, 1000)
         assert hone.tenant_quotas("small") == client.quotas()
         client.upload_dataset("fits", ROW * 20)  # it is stored already
-        with pytest.raises(errors.Conflict, match="700 that are stored, expected at most 1000 bytes"):
+        with pytest.raises(errors.Conflict, match="700 bytes stored already, expected at most 1000 bytes"):
             client.upload_dataset("second", ROW * 20)
         with gateway.http(hone.create_tenant_key("small", "parts").secret) as http:
             def announced(name: str, size: int) -> int:
@@ -149,7 +149,7 @@ def test_an_export_that_exceeds_the_storage_is_refused(
             [seeded.versions])
     stored = int(hone.quotas().max_stored_bytes.used)
     hone.change_tenant(tenant, max_stored_bytes=stored + 69)
-    with pytest.raises(errors.Conflict, match=f"70 bytes beside {stored} that are stored"):
+    with pytest.raises(errors.Conflict, match=f"70 bytes, with {stored} bytes stored already"):
         hone.create_export(run)
     hone.change_tenant(tenant, max_stored_bytes=stored + 70)
     assert hone.create_export(run).state == "queued"

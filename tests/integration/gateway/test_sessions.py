@@ -83,10 +83,10 @@ def test_a_scripted_user_of_a_row_is_talked_to_and_a_step_with_an_index_is_taken
     assert refused(lambda: hone.say(play.id, 7, "too early")) == {"index": ("7", "0 to 2, the index of the next step")}
     for stranger in (lambda: other.play_state(play.id), lambda: other.say(play.id, 2, "x"),
                      lambda: other.end_play(play.id), lambda: hone.play_state("ses_1.AAAA")):
-        with pytest.raises(client_errors.NotFound, match="There is no such session"):
+        with pytest.raises(client_errors.NotFound, match="This session does not exist"):
             stranger()
     assert hone.end_play(play.id).id == play.id
-    with pytest.raises(client_errors.NotFound, match="There is no such session"):
+    with pytest.raises(client_errors.NotFound, match="This session does not exist"):
         hone.play_state(play.id)
     assert "row 1, where goal is " in refused(lambda: hone.start_play(**task, row=1))["row"][0]
     assert refused(lambda: hone.start_play(**task, row=3)) == {"row": ("3", "1 to 2, the rows of users")}

@@ -110,13 +110,13 @@ def _expect_named_by_protocol(hone: Client, verifier: ScriptedVerifier) -> None:
     with pytest.raises(Refused) as refused:
         hone.put_judge("bad", verifier.url)
     assert [one.field for one in refused.value.problems] == ["model"]
-    for server, words in (("model", "one with the protocol verify"), ("nobody", "the name of a verify server")):
+    for server, words in (("model", "a judge with the protocol verify"), ("nobody", "the name of a verify server")):
         with pytest.raises(Refused) as refused:
             hone.create_run({"name": "r", "model": {"base": "b"}, "task": {"environment": "sort_digits"}, "steps": 1,
                              "eval": None, "grader": {"type": "verify_server", "server": server}})
         assert words in str(refused.value)
     hone.put_judge("maze", verifier.url, protocol="openenv", secret="never-set")
-    for world, words in (("model", "one with the protocol openenv"), ("maze", "hone secrets set never-set")):
+    for world, words in (("model", "a judge with the protocol openenv"), ("maze", "hone secrets set never-set")):
         with pytest.raises(Refused) as refused:
             hone.create_run({"name": "r", "model": {"base": "b"}, "steps": 1, "eval": None,
                              "task": {"environment": "openenv", "params": {"world": world}}})

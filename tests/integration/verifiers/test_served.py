@@ -91,7 +91,7 @@ REFUSED = [
     ("classic", ["--verifiers", "no-such"], "no-such is no taskset of verifiers"),
     ("current", ["--openenv", "openenv_sums:Nobody"], "has no attribute 'Nobody'"),
     ("current", ["--openenv", "openenv_sums:Mumbling"], "expected module:Name of an OpenEnv Rubric"),
-    ("current", ["--openenv", "openenv_sums:Right", "--verifiers", "sums"], "expected one"),
+    ("current", ["--openenv", "openenv_sums:Right", "--verifiers", "sums"], "exactly"),
     ("current", ["--openenv", "openenv_sums:Right", "--host", "0.0.0.0"], "HONE_VERIFIER_KEY")]
 
 

@@ -43,5 +43,5 @@ def test_a_file_that_is_cut_off_or_changed_is_refused(tmp_path: Path) -> None:
     for bad in (file[:600], file[:4096] + b"\xff" * (len(file) - 4096)):
         with pytest.raises(StatementError):
             made(base64.b64encode(bad).decode())
-    with pytest.raises(StatementError, match="no base64"):
+    with pytest.raises(StatementError, match="not base64"):
         made(base64.b64encode(file).decode()[:-3] + "!")
