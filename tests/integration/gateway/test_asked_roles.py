@@ -137,11 +137,12 @@ def test_a_role_that_nobody_asks_is_refused(shops: Client, base: str) -> None:
 def test_a_model_that_cannot_be_served_or_reads_less_is_refused(
     shops: Client, base: str, postgres: TestDatabase, others: None  # noqa: ARG001 — its model is shortened
 ) -> None:
-    change = "UPDATE artifacts SET manifest = jsonb_set(manifest, '{max_positions}', %s) WHERE name = 'strange'"
-    [before] = rows(postgres, "SELECT manifest -> 'max_positions' AS most FROM artifacts WHERE name = 'strange'")
-    rows(postgres, change, "16")
+    own, mine = "WHERE name = 'strange' AND tenant_id = %s", shops.account().tenant_id
+    change = f"UPDATE artifacts SET manifest = jsonb_set(manifest, '{{max_positions}}', %s) {own}"
+    [before] = rows(postgres, f"SELECT manifest -> 'max_positions' AS most FROM artifacts {own}", mine)
+    rows(postgres, change, "16", mine)
     problems = refusal(shops, asking(base, "strange"))
-    rows(postgres, change, str(before["most"]))
+    rows(postgres, change, str(before["most"]), mine)
     [problem] = problems
     assert problem.startswith("roles.asked.user.model: found strange, which has 16 positions, expected at least ")
 

@@ -60,7 +60,8 @@ def owned(
     with Connection.connect(postgres.owner_url) as connection:
         _engine(connection, seeded)
         _collection(connection, seeded)
-        keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
+        keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id "
+                                  "WHERE r.id = %s", [seeded.run.id]).fetchone()
     assert keys is not None
     hone.upload_dataset("private-logs", json.dumps({
         "merchant_id": "m", "week": 1, "user": {"a": 1}, "merchant": {"b": 1}, "strategy": {"c": 1},
