@@ -8,6 +8,7 @@
 `client.judges(limit=10)` then is a Page[Judge]. A test holds the paths against the routes of the gateway.
 """
 
+from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar, overload
 
 from hone.client.requests import Answer, Requests
@@ -40,7 +41,7 @@ class Named(Protocol[Read_co]):
         """Return the answer about the noun with this name. Raises HoneError, NotFound for an unknown name."""
 
 
-class Method(Generic[Bound]):
+class Method(ABC, Generic[Bound]):
     """A method that is made of its path: `verb` and `path` are the request's, without the name."""
 
     verb = "GET"
@@ -56,9 +57,9 @@ class Method(Generic[Bound]):
     def __get__(self, client: Requests | None, kind: type[Requests]) -> "Method[Bound] | Bound":
         return self if client is None else self.bound(client)
 
+    @abstractmethod
     def bound(self, client: Requests) -> Bound:
         """Return the method of a client."""
-        raise NotImplementedError
 
 
 class Listing(Method[Listed[Page[Item]]]):
